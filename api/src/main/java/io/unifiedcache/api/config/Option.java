@@ -1,0 +1,287 @@
+package io.unifiedcache.api.config;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A setting that a backend or the linker understands: its name, type, default and meaning.
+ *
+ * <p>Immutable and thread-safe. An option is made by one of the typed factories and refined:
+ *
+ * {@snippet :
+ * static final Option<ByteSize> CAPACITY =
+ *     Option.bytes("capacity", "The most bytes that live objects take.")
+ *         .withDefault(ByteSize.parse("8GiB"))
+ *         .where("at least 1MiB", size -> size.bytes() >= 1 << 20);
+ * }
+ *
+ * <p>An option has a default, is required, or may be left unset.
+ *
+ * @param <T> the type of its values
+ */
+public final class Option<T> {
+  private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9_-]*(\\.[a-z][a-z0-9_-]*)*");
+
+  private final String name;
+  private final String type;
+  private final String acceptedForm;
+  private final String description;
+  private final Function<String, T> parser;
+  private final Function<T, String> formatter;
+  private final @Nullable T defaultValue;
+  private final boolean required;
+  private final boolean secret;
+
+  private Option(
+      String name,
+      String type,
+      String acceptedForm,
+      String description,
+      Function<String, T> parser,
+      Function<T, String> formatter,
+      @Nullable T defaultValue,
+      boolean required,
+      boolean secret) {
+    this.name = name;
+    this.type = type;
+    this.acceptedForm = acceptedForm;
+    this.description = description;
+    this.parser = parser;
+    this.formatter = formatter;
+    this.defaultValue = defaultValue;
+    this.required = required;
+    this.secret = secret;
+  }
+
+  /** Returns an option whose values are text, taken as given. */
+  public static Option<String> text(String name, String description) {
+    return of(name, "text", "text", description, Function.identity(), Function.identity());
+  }
+
+  /** Returns an option whose values are whole numbers from {@code least} to {@code most}. */
+  public static Option<Long> number(String name, String description, long least, long most) {
+    if (least > most) {
+      throw new IllegalArgumentException(
+          "option " + name + " has no value from " + least + " to " + most);
+    }
+    String form = "a whole number from " + least + " to " + most;
+    return of(
+        name,
+        "number",
+        form,
+        description,
+        text -> {
+          long value;
+          try {
+            value = Long.parseLong(text.strip());
+          } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("\"" + text + "\" is not " + form, e);
+          }
+          if (value < least || value > most) {
+            throw new IllegalArgumentException(value + " is not " + form);
+          }
+          return value;
+        },
+        value -> Long.toString(value));
+  }
+
+  /** Returns an option that is on or off: {@code true}, {@code on}, {@code yes}, {@code 1}, ... */
+  public static Option<Boolean> bool(String name, String description) {
+    String form = "true or false (also on/off, yes/no, 1/0)";
+    return of(
+        name,
+        "boolean",
+        form,
+        description,
+        text ->
+            switch (text.strip().toLowerCase(Locale.ROOT)) {
+              case "true", "on", "yes", "1" -> true;
+              case "false", "off", "no", "0" -> false;
+              default -> throw new IllegalArgumentException("\"" + text + "\" is not " + form);
+            },
+        value -> Boolean.toString(value));
+  }
+
+  /** Returns an option whose values are sizes, in the grammar of {@link ByteSize}. */
+  public static Option<ByteSize> bytes(String name, String description) {
+    return of(
+        name,
+        "size",
+        ByteSize.ACCEPTED_FORM,
+        description,
+        ByteSize::parse,
+        ByteSize::toString);
+  }
+
+  /**
+   * Returns an option whose values are durations: a decimal number, optionally a blank, and one of
+   * the units {@code ns}, {@code us}, {@code ms}, {@code s}, {@code m}, {@code h}, {@code d}.
+   */
+  public static Option<Duration> duration(String name, String description) {
+    return of(
+        name,
+        "duration",
+        Durations.ACCEPTED_FORM,
+        description,
+        Durations::parse,
+        Durations::format);
+  }
+
+  /**
+   * Returns an option whose values are the constants of an enum, written in lower case with dashes
+   * for underscores.
+   */
+  public static <E extends Enum<E>> Option<E> choice(
+      String name, String description, Class<E> constants) {
+    List<E> values = List.of(constants.getEnumConstants());
+    String form =
+        "one of " + values.stream().map(Option::spelled).collect(Collectors.joining(", "));
+    return of(
+        name,
+        "choice",
+        form,
+        description,
+        text ->
+            values.stream()
+                .filter(value -> spelled(value).equals(text.strip().toLowerCase(Locale.ROOT)))
+                .findFirst()
+                .orElseThrow(
+                    () -> new IllegalArgumentException("\"" + text + "\" is not " + form)),
+        Option::spelled);
+  }
+
+  private static String spelled(Enum<?> constant) {
+    return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  private static <T> Option<T> of(
+      String name,
+      String type,
+      String acceptedForm,
+      String description,
+      Function<String, T> parser,
+      Function<T, String> formatter) {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "option name \""
+              + name
+              + "\" must be lower-case words joined by - or _, in parts joined by a dot");
+    }
+    if (description.isBlank()) {
+      throw new IllegalArgumentException("option " + name + " needs a description");
+    }
+    return new Option<>(
+        name, type, acceptedForm, description, parser, formatter, null, false, false);
+  }
+
+  /**
+   * Returns this option with a default.
+   *
+   * @throws IllegalArgumentException if the default is not an accepted value
+   */
+  public Option<T> withDefault(T value) {
+    parser.apply(formatter.apply(Objects.requireNonNull(value, "default")));
+    return new Option<>(
+        name, type, acceptedForm, description, parser, formatter, value, false, secret);
+  }
+
+  /** Returns this option without a default, to be set by whoever opens the backend. */
+  public Option<T> asRequired() {
+    return new Option<>(
+        name, type, acceptedForm, description, parser, formatter, null, true, secret);
+  }
+
+  /** Returns this option as one whose values are shown masked. */
+  public Option<T> asSecret() {
+    return new Option<>(
+        name, type, acceptedForm, description, parser, formatter, defaultValue, required, true);
+  }
+
+  /**
+   * Returns this option with fewer values. The default, if any, is given after this.
+   *
+   * @param form what is accepted beyond the type, in words that follow a comma, such as {@code at
+   *     least 1MiB}
+   */
+  public Option<T> where(String form, Predicate<T> accepted) {
+    String narrower = acceptedForm + ", " + form;
+    return new Option<>(
+        name,
+        type,
+        narrower,
+        description,
+        text -> {
+          T value = parser.apply(text);
+          if (!accepted.test(value)) {
+            throw new IllegalArgumentException("\"" + text + "\" is not " + narrower);
+          }
+          return value;
+        },
+        formatter,
+        defaultValue,
+        required,
+        secret);
+  }
+
+  /** Returns the name. */
+  public String name() {
+    return name;
+  }
+
+  /** Returns the type in one word, such as {@code size}. */
+  public String type() {
+    return type;
+  }
+
+  /** Returns what is accepted, in words. */
+  public String acceptedForm() {
+    return acceptedForm;
+  }
+
+  /** Returns what the option means, in one line. */
+  public String description() {
+    return description;
+  }
+
+  /** Returns the default, if there is one. */
+  public Optional<T> defaultValue() {
+    return Optional.ofNullable(defaultValue);
+  }
+
+  /** Tells whether the option must be set. */
+  public boolean isRequired() {
+    return required;
+  }
+
+  /** Tells whether values are shown masked. */
+  public boolean isSecret() {
+    return secret;
+  }
+
+  /**
+   * Returns the value that the text says.
+   *
+   * @throws IllegalArgumentException if it is not accepted, with the accepted form
+   */
+  public T parse(String text) {
+    return parser.apply(text);
+  }
+
+  /** Returns a value as text that {@link #parse} takes back; {@code ***} if it is secret. */
+  public String show(T value) {
+    return secret ? "***" : formatter.apply(value);
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}

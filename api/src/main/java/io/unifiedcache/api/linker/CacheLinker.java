@@ -1,0 +1,96 @@
+package io.unifiedcache.api.linker;
+
+import io.unifiedcache.api.PageKey;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * Moves pages between an engine's cache pools and a store.
+ *
+ * <p>Called by one engine thread, except {@link LoadBatch#awaitLayer} and {@link #close}, which any
+ * thread may call. Only {@link #lookup} and the polls talk to a store or to other ranks on the
+ * calling thread; transfers run on threads of the linker.
+ *
+ * <p>With several ranks, lookup, start, cancel and poll are called equally often and in the same
+ * order on every rank, with the same pages and requests.
+ *
+ * <p>Every method but {@link #close} throws a {@link io.unifiedcache.api.CacheException} with code
+ * {@code CLOSED} once the linker is closed.
+ */
+public interface CacheLinker extends AutoCloseable {
+  /**
+   * Finds the prefix lengths of a prompt that can be restored.
+   *
+   * <p>The objects of pool {@code kv} are asked for first, then those of the other pools for the
+   * pages that {@code kv} has, together, and nothing beyond (rule {@code restore.bounded-query}). A
+   * failure of the store shortens the answer and never lengthens it (rule {@code
+   * restore.failed-lookup}); it is counted, and is not an exception. An object that failed to load
+   * is not offered until it is stored anew or the suspicion has expired (rule {@code
+   * load.no-livelock}).
+   *
+   * @param pages the pages of the prompt that the engine does not hold, from the first on
+   * @param pools one query per source of the engine's pools
+   * @throws IllegalArgumentException if a source has no query, two queries, or is not a source
+   */
+  PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools);
+
+  /**
+   * Queues a load; no byte moves before it is started (rule {@code load.deferred}). A load may name
+   * some sources only (rule {@code load.partial-pools}).
+   *
+   * @throws IllegalArgumentException if the id is that of a load without a terminal answer, or a
+   *     source or slot does not exist
+   */
+  void load(TransferRequest request);
+
+  /**
+   * Starts the queued loads whose {@code ready} has ended on every rank, in the order they were
+   * queued. Batches may overlap and run in the order they were started.
+   *
+   * @return the batch; empty if no load is ready
+   */
+  LoadBatch startLayerWiseLoading();
+
+  /**
+   * Returns loads that have ended on every rank, each once (rule {@code load.exactly-once}), in the
+   * order they were started, and within a batch in the order they were queued.
+   *
+   * @param atMost how long to wait for one that has ended on this rank; zero: not at all
+   */
+  List<Completion> pollLoads(Duration atMost);
+
+  /**
+   * Queues an offload. Once {@code ready} has ended, the objects that the store lacks are put (rule
+   * {@code offload.missing-only}). The slots are free for reuse when the completion is polled (rule
+   * {@code offload.poison}).
+   *
+   * @throws IllegalArgumentException if the id is that of an offload without a completion, or a
+   *     source or slot does not exist
+   */
+  void offload(TransferRequest request);
+
+  /**
+   * Returns offloads that have ended on every rank, each once, in the order they were queued.
+   *
+   * @param atMost how long to wait for one that has ended on this rank; zero: not at all
+   */
+  List<Completion> pollOffloads(Duration atMost);
+
+  /** Cancels a load that has not started (rule {@code load.cancel}). */
+  CancelOutcome cancel(String loadId);
+
+  /**
+   * Ends every load and offload, waits until no transfer touches a buffer, or for the close timeout
+   * (rule {@code linker.quiesce}), and returns the completions of all it ended, those that waited
+   * to be polled as they were, the others {@code CANCELLED}. Poll never shows them. Memory that is
+   * still in use then is named and stays quarantined.
+   */
+  Drained reset();
+
+  /**
+   * Ends everything as {@link #reset} does, and closes the store. Idempotent, and safe from any
+   * thread.
+   */
+  @Override
+  void close();
+}

@@ -1,0 +1,46 @@
+package io.unifiedcache.api.linker;
+
+import io.unifiedcache.api.Deadline;
+import java.util.BitSet;
+
+/**
+ * The means by which the ranks of one model, pipeline stages included, agree.
+ *
+ * <p>Every rank calls {@link #and} equally often and in the same order. Used by one thread at a
+ * time.
+ */
+public interface RankCollective {
+  /** The collective of a model that has one rank. */
+  RankCollective ALONE =
+      new RankCollective() {
+        @Override
+        public int rank() {
+          return 0;
+        }
+
+        @Override
+        public int size() {
+          return 1;
+        }
+
+        @Override
+        public BitSet and(BitSet bits, Deadline by) {
+          return (BitSet) bits.clone();
+        }
+      };
+
+  /** Returns the number of this rank, from 0 to {@code size() - 1}. Rank 0 owns shared pages. */
+  int rank();
+
+  /** Returns the number of ranks, at least 1. */
+  int size();
+
+  /**
+   * Returns the bits that are set on every rank.
+   *
+   * @param bits of this rank; not changed
+   * @throws RankLostException if a rank did not call by the deadline; every later call on this
+   *     collective throws, too
+   */
+  BitSet and(BitSet bits, Deadline by) throws RankLostException;
+}

@@ -1,0 +1,159 @@
+package io.unifiedcache.api.store;
+
+import io.unifiedcache.api.StoreFailure;
+import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The answer to a batch: one status per entry, in the order of the request (rule {@code
+ * store.per-entry}).
+ *
+ * <p>Immutable and thread-safe.
+ */
+public final class BatchResult {
+  private static final ObjectStatus[] STATUSES = ObjectStatus.values();
+
+  private final byte[] statuses;
+  private final @Nullable StoreFailure @Nullable [] failures;
+
+  private BatchResult(byte[] statuses, @Nullable StoreFailure @Nullable [] failures) {
+    this.statuses = statuses;
+    this.failures = failures;
+  }
+
+  /**
+   * Returns a result whose {@code size} entries all have the given status.
+   *
+   * @throws IllegalArgumentException if the status is {@code FAILED}, which needs a failure
+   */
+  public static BatchResult all(int size, ObjectStatus status) {
+    if (status == ObjectStatus.FAILED) {
+      throw new IllegalArgumentException("FAILED needs a failure; use allFailed");
+    }
+    byte[] statuses = new byte[size];
+    Arrays.fill(statuses, (byte) status.ordinal());
+    return new BatchResult(statuses, null);
+  }
+
+  /** Returns a result whose {@code size} entries all failed in the same way. */
+  public static BatchResult allFailed(int size, StoreFailure failure) {
+    Builder builder = builder(size);
+    for (int i = 0; i < size; i++) {
+      builder.failed(i, failure);
+    }
+    return builder.build();
+  }
+
+  /** Returns a builder of a result with {@code size} entries. */
+  public static Builder builder(int size) {
+    return new Builder(size);
+  }
+
+  /** Returns the number of entries. */
+  public int size() {
+    return statuses.length;
+  }
+
+  /** Returns the status of entry {@code i}. */
+  public ObjectStatus status(int i) {
+    return STATUSES[statuses[i]];
+  }
+
+  /** Tells whether entry {@code i} is {@link ObjectStatus#OK}. */
+  public boolean isOk(int i) {
+    return statuses[i] == ObjectStatus.OK.ordinal();
+  }
+
+  /**
+   * Returns why entry {@code i} failed.
+   *
+   * @throws IllegalStateException if it did not
+   */
+  public StoreFailure failure(int i) {
+    Objects.checkIndex(i, statuses.length);
+    StoreFailure failure = failures == null ? null : failures[i];
+    if (failure == null) {
+      throw new IllegalStateException("entry " + i + " did not fail but is " + status(i));
+    }
+    return failure;
+  }
+
+  /** Returns the number of entries that have the given status. */
+  public int count(ObjectStatus status) {
+    int count = 0;
+    for (byte each : statuses) {
+      if (each == status.ordinal()) {
+        count++;
+      }
+    }
+    return count;
+  }
+
+  @Override
+  public String toString() {
+    StringBuilder text = new StringBuilder("BatchResult[size=").append(size());
+    for (ObjectStatus status : STATUSES) {
+      text.append(", ").append(status).append('=').append(count(status));
+    }
+    return text.append(']').toString();
+  }
+
+  /**
+   * Collects the statuses of a batch, in any order of entries.
+   *
+   * <p>Several threads may set different entries; whoever builds must have waited for them.
+   */
+  public static final class Builder {
+    private static final byte UNSET = -1;
+
+    private final byte[] statuses;
+    private final @Nullable StoreFailure[] failures;
+    private volatile boolean anyFailed;
+
+    private Builder(int size) {
+      if (size < 0) {
+        throw new IllegalArgumentException("a batch cannot have " + size + " entries");
+      }
+      statuses = new byte[size];
+      Arrays.fill(statuses, UNSET);
+      failures = new @Nullable StoreFailure[size];
+    }
+
+    /**
+     * Sets the status of entry {@code i}.
+     *
+     * @throws IllegalArgumentException if the status is {@code FAILED}; use {@link #failed}
+     */
+    public Builder set(int i, ObjectStatus status) {
+      if (status == ObjectStatus.FAILED) {
+        throw new IllegalArgumentException("FAILED needs a failure; use failed");
+      }
+      statuses[i] = (byte) status.ordinal();
+      failures[i] = null;
+      return this;
+    }
+
+    /** Sets entry {@code i} to {@code FAILED}. */
+    public Builder failed(int i, StoreFailure failure) {
+      statuses[i] = (byte) ObjectStatus.FAILED.ordinal();
+      failures[i] = Objects.requireNonNull(failure, "failure");
+      anyFailed = true;
+      return this;
+    }
+
+    /**
+     * Returns the result.
+     *
+     * @throws IllegalStateException if an entry has no status
+     */
+    public BatchResult build() {
+      for (int i = 0; i < statuses.length; i++) {
+        if (statuses[i] == UNSET) {
+          throw new IllegalStateException("entry " + i + " of " + statuses.length + " has no status");
+        }
+      }
+      return new BatchResult(statuses.clone(), anyFailed ? failures.clone() : null);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+package io.unifiedcache.api.store;
+
+import io.unifiedcache.api.config.Option;
+import io.unifiedcache.api.config.Settings;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A backend, found by {@link java.util.ServiceLoader} and chosen by its name (rule {@code
+ * discovery.by-name}).
+ *
+ * <p>Cheap to construct: no native library is loaded and no file or socket is opened before {@link
+ * #open}. Implementations are thread-safe.
+ */
+public interface CacheStoreProvider {
+  /**
+   * Returns the name by which the backend is chosen: lower-case letters, digits and dashes,
+   * beginning with a letter.
+   */
+  String name();
+
+  /** Returns the options that {@link #open} understands, in the order to show them. */
+  List<Option<?>> options();
+
+  /** Returns the most that a store of this backend can offer; settings may leave it less. */
+  Set<Capability> capabilities();
+
+  /**
+   * Opens a store.
+   *
+   * @param settings a value for each of {@link #options}, checked already
+   * @throws io.unifiedcache.api.CacheException if the store cannot be opened, naming what was tried
+   *     and what to do
+   */
+  CacheStore open(Settings settings, StoreContext context);
+}

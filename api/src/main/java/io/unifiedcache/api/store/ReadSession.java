@@ -1,0 +1,36 @@
+package io.unifiedcache.api.store;
+
+import io.unifiedcache.api.Deadline;
+import java.util.List;
+
+/**
+ * A set of objects held open to be read range by range (rule {@code store.session}).
+ *
+ * <p>Used by one thread at a time. Implementations comply with the following:
+ *
+ * <ul>
+ *   <li>Each key is resolved once, when the session is opened. An object that is removed later is
+ *       still read whole, or its entry is {@code FAILED}.
+ *   <li>A read fills exactly the ranges it is given. A range that runs past the end of its object
+ *       makes that entry {@code FAILED} with {@code SIZE_MISMATCH}.
+ *   <li>A read of an entry that did not open repeats the status it opened with.
+ *   <li>{@link #close} releases what the session holds and is idempotent. Any use after it throws a
+ *       {@link io.unifiedcache.api.CacheException} with code {@code CLOSED}.
+ * </ul>
+ */
+public interface ReadSession extends AutoCloseable {
+  /** Returns, for each key in order, whether it was opened: OK, ABSENT or FAILED. */
+  BatchResult opened();
+
+  /**
+   * Reads ranges, one entry per object.
+   *
+   * @param ops at most {@link StoreLimits#batch()} entries; each names an entry of the session at
+   *     most once
+   * @return OK, ABSENT or FAILED for each
+   */
+  BatchResult read(List<ReadOp> ops, Deadline by);
+
+  @Override
+  void close();
+}
