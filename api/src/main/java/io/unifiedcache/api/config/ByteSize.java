@@ -22,7 +22,8 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
   public static final String ACCEPTED_FORM = "a size such as 4096, 64KiB, 1.5GiB or 16gb";
 
   private static final Pattern FORM =
-      Pattern.compile("([0-9]+(?:\\.[0-9]+)?)[ \\t]?(?:([kmgt])(?:i?b)?|b)?", Pattern.CASE_INSENSITIVE);
+      Pattern.compile(
+          "([0-9]+(?:\\.[0-9]+)?)[ \\t]?(?:([kmgt])(?:i?b)?|b)?", Pattern.CASE_INSENSITIVE);
 
   /**
    * Creates a size.
@@ -62,7 +63,9 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
     return Long.compare(bytes, other.bytes);
   }
 
-  /** Returns the size in the largest unit that divides it, in a form that {@link #parse} accepts. */
+  /**
+   * Returns the size in the largest unit that divides it, in a form that {@link #parse} accepts.
+   */
   @Override
   public String toString() {
     String[] units = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -113,12 +113,7 @@ public final class Option<T> {
   /** Returns an option whose values are sizes, in the grammar of {@link ByteSize}. */
   public static Option<ByteSize> bytes(String name, String description) {
     return of(
-        name,
-        "size",
-        ByteSize.ACCEPTED_FORM,
-        description,
-        ByteSize::parse,
-        ByteSize::toString);
+        name, "size", ByteSize.ACCEPTED_FORM, description, ByteSize::parse, ByteSize::toString);
   }
 
   /**
@@ -153,8 +148,7 @@ public final class Option<T> {
             values.stream()
                 .filter(value -> spelled(value).equals(text.strip().toLowerCase(Locale.ROOT)))
                 .findFirst()
-                .orElseThrow(
-                    () -> new IllegalArgumentException("\"" + text + "\" is not " + form)),
+                .orElseThrow(() -> new IllegalArgumentException("\"" + text + "\" is not " + form)),
         Option::spelled);
   }
 

@@ -53,8 +53,7 @@ public final class Settings {
   @SuppressWarnings("unchecked")
   public <T> Optional<T> find(Option<T> option) {
     if (options.get(option.name()) != option) {
-      throw new IllegalArgumentException(
-          "option " + option + " is not among " + options.keySet());
+      throw new IllegalArgumentException("option " + option + " is not among " + options.keySet());
     }
     Object value = values.get(option.name());
     return value == null ? option.defaultValue() : Optional.of((T) value);

@@ -11,8 +11,7 @@ import java.util.List;
  * @param quarantined memory that a transfer may still touch; it is not to be freed or reused while
  *     the process lives (rule {@code linker.quiesce})
  */
-public record Drained(
-    List<Completion> loads, List<Completion> offloads, List<Memory> quarantined) {
+public record Drained(List<Completion> loads, List<Completion> offloads, List<Memory> quarantined) {
   /** Creates a result. */
   public Drained {
     loads = List.copyOf(loads);

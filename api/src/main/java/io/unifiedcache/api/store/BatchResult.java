@@ -150,7 +150,8 @@ public final class BatchResult {
     public BatchResult build() {
       for (int i = 0; i < statuses.length; i++) {
         if (statuses[i] == UNSET) {
-          throw new IllegalStateException("entry " + i + " of " + statuses.length + " has no status");
+          throw new IllegalStateException(
+              "entry " + i + " of " + statuses.length + " has no status");
         }
       }
       return new BatchResult(statuses.clone(), anyFailed ? failures.clone() : null);

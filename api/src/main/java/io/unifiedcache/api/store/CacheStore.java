@@ -33,8 +33,7 @@ import java.util.function.Predicate;
  *   <li>A failure tells what became of the memory of its entry (rule {@code
  *       store.memory-in-doubt}).
  *   <li>A call returns by its deadline and the declared grace (rule {@code store.deadline}).
- *   <li>Eviction, if there is any, never disturbs a running read (rule {@code
- *       store.evict-in-use}).
+ *   <li>Eviction, if there is any, never disturbs a running read (rule {@code store.evict-in-use}).
  * </ul>
  */
 public interface CacheStore extends AutoCloseable {
