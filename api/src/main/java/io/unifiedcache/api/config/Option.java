@@ -182,9 +182,9 @@ public final class Option<T> {
    * @throws IllegalArgumentException if the default is not an accepted value
    */
   public Option<T> withDefault(T value) {
-    parser.apply(formatter.apply(Objects.requireNonNull(value, "default")));
+    T accepted = parser.apply(formatter.apply(Objects.requireNonNull(value, "default")));
     return new Option<>(
-        name, type, acceptedForm, description, parser, formatter, value, false, secret);
+        name, type, acceptedForm, description, parser, formatter, accepted, false, secret);
   }
 
   /** Returns this option without a default, to be set by whoever opens the backend. */

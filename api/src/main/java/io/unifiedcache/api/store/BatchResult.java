@@ -12,12 +12,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe.
  */
 public final class BatchResult {
-  private static final ObjectStatus[] STATUSES = ObjectStatus.values();
-
-  private final byte[] statuses;
+  private final ObjectStatus[] statuses;
   private final @Nullable StoreFailure @Nullable [] failures;
 
-  private BatchResult(byte[] statuses, @Nullable StoreFailure @Nullable [] failures) {
+  private BatchResult(ObjectStatus[] statuses, @Nullable StoreFailure @Nullable [] failures) {
     this.statuses = statuses;
     this.failures = failures;
   }
@@ -31,8 +29,8 @@ public final class BatchResult {
     if (status == ObjectStatus.FAILED) {
       throw new IllegalArgumentException("FAILED needs a failure; use allFailed");
     }
-    byte[] statuses = new byte[size];
-    Arrays.fill(statuses, (byte) status.ordinal());
+    ObjectStatus[] statuses = new ObjectStatus[size];
+    Arrays.fill(statuses, status);
     return new BatchResult(statuses, null);
   }
 
@@ -57,12 +55,12 @@ public final class BatchResult {
 
   /** Returns the status of entry {@code i}. */
   public ObjectStatus status(int i) {
-    return STATUSES[statuses[i]];
+    return statuses[i];
   }
 
   /** Tells whether entry {@code i} is {@link ObjectStatus#OK}. */
   public boolean isOk(int i) {
-    return statuses[i] == ObjectStatus.OK.ordinal();
+    return statuses[i] == ObjectStatus.OK;
   }
 
   /**
@@ -82,8 +80,8 @@ public final class BatchResult {
   /** Returns the number of entries that have the given status. */
   public int count(ObjectStatus status) {
     int count = 0;
-    for (byte each : statuses) {
-      if (each == status.ordinal()) {
+    for (ObjectStatus each : statuses) {
+      if (each == status) {
         count++;
       }
     }
@@ -93,35 +91,31 @@ public final class BatchResult {
   @Override
   public String toString() {
     StringBuilder text = new StringBuilder("BatchResult[size=").append(size());
-    for (ObjectStatus status : STATUSES) {
+    for (ObjectStatus status : ObjectStatus.values()) {
       text.append(", ").append(status).append('=').append(count(status));
     }
     return text.append(']').toString();
   }
 
   /**
-   * Collects the statuses of a batch, in any order of entries.
+   * Collects the statuses of one batch, in any order of entries.
    *
    * <p>Several threads may set different entries; whoever builds must have waited for them.
    */
   public static final class Builder {
-    private static final byte UNSET = -1;
-
-    private final byte[] statuses;
-    private final @Nullable StoreFailure[] failures;
-    private volatile boolean anyFailed;
+    private final @Nullable ObjectStatus[] statuses;
+    private @Nullable StoreFailure @Nullable [] failures;
+    private boolean built;
 
     private Builder(int size) {
       if (size < 0) {
         throw new IllegalArgumentException("a batch cannot have " + size + " entries");
       }
-      statuses = new byte[size];
-      Arrays.fill(statuses, UNSET);
-      failures = new @Nullable StoreFailure[size];
+      statuses = new @Nullable ObjectStatus[size];
     }
 
     /**
-     * Sets the status of entry {@code i}.
+     * Sets the status of entry {@code i}, unless it is {@code FAILED} already, which stays.
      *
      * @throws IllegalArgumentException if the status is {@code FAILED}; use {@link #failed}
      */
@@ -129,32 +123,52 @@ public final class BatchResult {
       if (status == ObjectStatus.FAILED) {
         throw new IllegalArgumentException("FAILED needs a failure; use failed");
       }
-      statuses[i] = (byte) status.ordinal();
-      failures[i] = null;
+      requireNotBuilt();
+      if (statuses[i] != ObjectStatus.FAILED) {
+        statuses[i] = Objects.requireNonNull(status, "status");
+      }
       return this;
     }
 
-    /** Sets entry {@code i} to {@code FAILED}. */
-    public Builder failed(int i, StoreFailure failure) {
-      statuses[i] = (byte) ObjectStatus.FAILED.ordinal();
-      failures[i] = Objects.requireNonNull(failure, "failure");
-      anyFailed = true;
+    /** Sets entry {@code i} to {@code FAILED}; the first failure of an entry stays. */
+    public synchronized Builder failed(int i, StoreFailure failure) {
+      requireNotBuilt();
+      Objects.requireNonNull(failure, "failure");
+      @Nullable StoreFailure[] all = failures;
+      if (all == null) {
+        all = new @Nullable StoreFailure[statuses.length];
+        failures = all;
+      }
+      if (all[i] == null) {
+        all[i] = failure;
+        statuses[i] = ObjectStatus.FAILED;
+      }
       return this;
     }
 
     /**
-     * Returns the result.
+     * Returns the result and ends the use of this builder.
      *
      * @throws IllegalStateException if an entry has no status
      */
-    public BatchResult build() {
+    // Every element was just seen to be there.
+    @SuppressWarnings("NullAway")
+    public synchronized BatchResult build() {
+      requireNotBuilt();
       for (int i = 0; i < statuses.length; i++) {
-        if (statuses[i] == UNSET) {
+        if (statuses[i] == null) {
           throw new IllegalStateException(
               "entry " + i + " of " + statuses.length + " has no status");
         }
       }
-      return new BatchResult(statuses.clone(), anyFailed ? failures.clone() : null);
+      built = true;
+      return new BatchResult(statuses, failures);
+    }
+
+    private void requireNotBuilt() {
+      if (built) {
+        throw new IllegalStateException("this builder has built its result already");
+      }
     }
   }
 }
