@@ -30,6 +30,8 @@ import org.jspecify.annotations.Nullable;
 public final class Option<T> {
   private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9_-]*(\\.[a-z][a-z0-9_-]*)*");
 
+  private static final String MASK = "***";
+
   private final String name;
   private final String type;
   private final String acceptedForm;
@@ -182,9 +184,13 @@ public final class Option<T> {
    * @throws IllegalArgumentException if the default is not an accepted value
    */
   public Option<T> withDefault(T value) {
-    T accepted = parser.apply(formatter.apply(Objects.requireNonNull(value, "default")));
+    T readBack = parse(formatter.apply(Objects.requireNonNull(value, "default")));
+    if (!readBack.equals(value)) {
+      throw new IllegalArgumentException(
+          "the default of option " + name + " is read back as " + show(readBack));
+    }
     return new Option<>(
-        name, type, acceptedForm, description, parser, formatter, accepted, false, secret);
+        name, type, acceptedForm, description, parser, formatter, value, false, secret);
   }
 
   /** Returns this option without a default, to be set by whoever opens the backend. */
@@ -200,12 +206,17 @@ public final class Option<T> {
   }
 
   /**
-   * Returns this option with fewer values. The default, if any, is given after this.
+   * Returns this option with fewer values.
    *
    * @param form what is accepted beyond the type, in words that follow a comma, such as {@code at
    *     least 1MiB}
+   * @throws IllegalArgumentException if the option has a default that is no longer accepted
    */
   public Option<T> where(String form, Predicate<T> accepted) {
+    if (defaultValue != null && !accepted.test(defaultValue)) {
+      throw new IllegalArgumentException(
+          "the default " + show(defaultValue) + " of option " + name + " is not " + form);
+    }
     String narrower = acceptedForm + ", " + form;
     return new Option<>(
         name,
@@ -263,15 +274,24 @@ public final class Option<T> {
   /**
    * Returns the value that the text says.
    *
-   * @throws IllegalArgumentException if it is not accepted, with the accepted form
+   * @throws IllegalArgumentException if it is not accepted, with the text (unless it is secret) and
+   *     the accepted form
    */
   public T parse(String text) {
-    return parser.apply(text);
+    try {
+      return parser.apply(text);
+    } catch (IllegalArgumentException e) {
+      if (secret) {
+        // Without the cause, whose message has the text.
+        throw new IllegalArgumentException(MASK + " is not " + acceptedForm);
+      }
+      throw e;
+    }
   }
 
   /** Returns a value as text that {@link #parse} takes back; {@code ***} if it is secret. */
   public String show(T value) {
-    return secret ? "***" : formatter.apply(value);
+    return secret ? MASK : formatter.apply(value);
   }
 
   @Override

@@ -52,11 +52,15 @@ public final class Settings {
   // Safe: the builder checked that the value is of the option's type, and the option is the same.
   @SuppressWarnings("unchecked")
   public <T> Optional<T> find(Option<T> option) {
+    requireOwn(option);
+    Object value = values.get(option.name());
+    return value == null ? option.defaultValue() : Optional.of((T) value);
+  }
+
+  private void requireOwn(Option<?> option) {
     if (options.get(option.name()) != option) {
       throw new IllegalArgumentException("option " + option + " is not among " + options.keySet());
     }
-    Object value = values.get(option.name());
-    return value == null ? option.defaultValue() : Optional.of((T) value);
   }
 
   /** Returns the options, in order. */
@@ -64,9 +68,33 @@ public final class Settings {
     return List.copyOf(options.values());
   }
 
-  /** Tells whether the option was set, as opposed to having its default. */
+  /**
+   * Tells whether the option was set, as opposed to having its default.
+   *
+   * @throws IllegalArgumentException if the option is not of these settings
+   */
   public boolean isSet(Option<?> option) {
+    requireOwn(option);
     return values.containsKey(option.name());
+  }
+
+  /**
+   * Returns the settings of some of these options.
+   *
+   * @throws IllegalArgumentException if an option is not of these settings
+   */
+  public Settings only(Collection<? extends Option<?>> some) {
+    Builder builder = builder(some);
+    for (Option<?> option : some) {
+      if (isSet(option)) {
+        copy(option, builder);
+      }
+    }
+    return builder.build();
+  }
+
+  private <T> void copy(Option<T> option, Builder builder) {
+    builder.set(option, get(option));
   }
 
   /** Returns every option that has a value, with secrets masked. */

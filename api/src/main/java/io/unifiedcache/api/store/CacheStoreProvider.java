@@ -19,7 +19,10 @@ public interface CacheStoreProvider {
    */
   String name();
 
-  /** Returns the options that {@link #open} understands, in the order to show them. */
+  /**
+   * Returns the options that {@link #open} understands, in the order to show them; the same
+   * instances every time, since settings are asked for a value by the option itself.
+   */
   List<Option<?>> options();
 
   /** Returns the most that a store of this backend can offer; settings may leave it less. */
