@@ -1,0 +1,147 @@
+package io.unifiedcache.linker.config;
+
+import static java.util.Objects.requireNonNull;
+
+import io.unifiedcache.api.config.Option;
+import io.unifiedcache.api.config.Settings;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * The settings of a linker.
+ *
+ * @param loadPath how bytes come from the store into the slots
+ * @param lookupTimeout the deadline of the store calls of one lookup
+ * @param loadTimeout the deadline of the store calls of one load batch
+ * @param offloadTimeout the deadline of the store calls of one offload
+ * @param closeTimeout how long reset and close wait for transfers (rule {@code linker.quiesce})
+ * @param rankTimeout how long one rank waits for the others to agree
+ * @param offloadThreads threads that offload, at least 1
+ * @param suspectExpiry how long an object that failed to load is not offered (rule {@code
+ *     load.no-livelock})
+ * @param groups whether the objects of a request are put with a group hint (rule {@code
+ *     store.groups})
+ */
+public record LinkerOptions(
+    LoadPath loadPath,
+    Duration lookupTimeout,
+    Duration loadTimeout,
+    Duration offloadTimeout,
+    Duration closeTimeout,
+    Duration rankTimeout,
+    int offloadThreads,
+    Duration suspectExpiry,
+    boolean groups) {
+  private static final Option<LoadPath> LOAD_PATH =
+      Option.choice(
+              "linker.load-path",
+              "How bytes come from the store: layer after layer, or whole pages; auto takes layers"
+                  + " where the store can read ranges.",
+              LoadPath.class)
+          .withDefault(LoadPath.AUTO);
+
+  private static final Option<Duration> LOOKUP_TIMEOUT =
+      timeout("linker.lookup-timeout", "How long one lookup may take.", 5);
+
+  private static final Option<Duration> LOAD_TIMEOUT =
+      timeout("linker.load-timeout", "How long the store may take to load one batch.", 30);
+
+  private static final Option<Duration> OFFLOAD_TIMEOUT =
+      timeout("linker.offload-timeout", "How long the store may take for one offload.", 30);
+
+  private static final Option<Duration> CLOSE_TIMEOUT =
+      timeout("linker.close-timeout", "How long reset and close wait for running transfers.", 30);
+
+  private static final Option<Duration> RANK_TIMEOUT =
+      timeout("linker.rank-timeout", "How long a rank waits for the others to agree.", 10);
+
+  private static final Option<Long> OFFLOAD_THREADS =
+      Option.number("linker.offload-threads", "Threads that offload pages.", 1, 64).withDefault(2L);
+
+  private static final Option<Duration> SUSPECT_EXPIRY =
+      Option.duration(
+              "linker.suspect-expiry",
+              "How long an object that failed to load is not offered, unless it is stored anew.")
+          .withDefault(Duration.ofMinutes(10));
+
+  private static final Option<Boolean> GROUPS =
+      Option.bool(
+              "linker.groups",
+              "Tell the store which objects are used together, for stores that make use of it.")
+          .withDefault(false);
+
+  private static final List<Option<?>> OPTIONS =
+      List.of(
+          LOAD_PATH,
+          LOOKUP_TIMEOUT,
+          LOAD_TIMEOUT,
+          OFFLOAD_TIMEOUT,
+          CLOSE_TIMEOUT,
+          RANK_TIMEOUT,
+          OFFLOAD_THREADS,
+          SUSPECT_EXPIRY,
+          GROUPS);
+
+  /**
+   * Creates the settings of a linker.
+   *
+   * @throws IllegalArgumentException if a timeout is not positive, the expiry is negative, or there
+   *     is no thread to offload
+   */
+  public LinkerOptions {
+    requireNonNull(loadPath, "loadPath");
+    requirePositive("lookupTimeout", lookupTimeout);
+    requirePositive("loadTimeout", loadTimeout);
+    requirePositive("offloadTimeout", offloadTimeout);
+    requirePositive("closeTimeout", closeTimeout);
+    requirePositive("rankTimeout", rankTimeout);
+    if (offloadThreads < 1) {
+      throw new IllegalArgumentException(
+          "offloadThreads must be at least 1, not " + offloadThreads);
+    }
+    if (suspectExpiry.isNegative()) {
+      throw new IllegalArgumentException(
+          "suspectExpiry must not be negative, but is " + suspectExpiry);
+    }
+  }
+
+  /** Returns the options, in the order to show them. */
+  public static List<Option<?>> options() {
+    return OPTIONS;
+  }
+
+  /**
+   * Returns what the settings say.
+   *
+   * @param settings of at least all {@link #options()}
+   */
+  public static LinkerOptions from(Settings settings) {
+    return new LinkerOptions(
+        settings.get(LOAD_PATH),
+        settings.get(LOOKUP_TIMEOUT),
+        settings.get(LOAD_TIMEOUT),
+        settings.get(OFFLOAD_TIMEOUT),
+        settings.get(CLOSE_TIMEOUT),
+        settings.get(RANK_TIMEOUT),
+        Math.toIntExact(settings.get(OFFLOAD_THREADS)),
+        settings.get(SUSPECT_EXPIRY),
+        settings.get(GROUPS));
+  }
+
+  /** Returns the defaults. */
+  public static LinkerOptions defaults() {
+    return from(Settings.builder(OPTIONS).build());
+  }
+
+  private static Option<Duration> timeout(String name, String description, long seconds) {
+    return Option.duration(name, description)
+        .where("more than 0s", Duration::isPositive)
+        .withDefault(Duration.ofSeconds(seconds));
+  }
+
+  private static void requirePositive(String name, Duration value) {
+    if (!value.isPositive()) {
+      throw new IllegalArgumentException(name + " must be positive, but is " + value);
+    }
+  }
+}
