@@ -1,0 +1,197 @@
+package io.unifiedcache.cli.replay;
+
+import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.linker.CacheLinker;
+import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.StoreStats;
+import io.unifiedcache.linker.key.PageHasher;
+import io.unifiedcache.linker.rank.LocalRanks;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Serves the requests of a trace, one after the other, on all ranks of a model at once.
+ *
+ * <p>Each rank has a thread, pools and a linker of its own; all share one store. While the ranks
+ * serve a request, the next one is hashed.
+ */
+public final class Replay {
+  /** Opens the linker of one rank. */
+  @FunctionalInterface
+  public interface LinkerFactory {
+    /**
+     * Returns a linker over a store that it must not close.
+     *
+     * @param ranks the collective of the rank
+     */
+    CacheLinker open(CacheStore store, DevicePools pools, RankCollective ranks);
+  }
+
+  /** Hears how far a replay is. */
+  @FunctionalInterface
+  public interface Progress {
+    /** Is called after each request, with the number of those served. */
+    void served(int requests);
+  }
+
+  private static final PageHasher HASHER = PageHasher.of(Trace.BLOCK_TOKENS);
+
+  private final Trace trace;
+  private final ReplayPlan plan;
+
+  /** Prepares a replay; nothing is allocated yet. */
+  public Replay(Trace trace, ReplayPlan plan) {
+    this.trace = trace;
+    this.plan = plan;
+  }
+
+  /**
+   * Serves all requests, or as many as come before a completion is lost.
+   *
+   * @param store the store that all ranks share; stays open
+   */
+  public ReplayReport run(CacheStore store, LinkerFactory linkers, Progress progress) {
+    List<RankCollective> collectives = LocalRanks.of(plan.ranks());
+    List<RankEngine> engines = new ArrayList<>();
+    List<RankStore> stores = new ArrayList<>();
+    List<CacheLinker> opened = new ArrayList<>();
+    try (ExecutorService threads = Executors.newFixedThreadPool(plan.ranks(), daemons())) {
+      try {
+        int longest = Math.max(1, trace.longestPrompt());
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+          long slots = Math.multiplyExact((long) longest, plan.inFlight());
+          RankPools pools =
+              new RankPools(
+                  plan.model().allocate(plan.layers(), plan.pageBytes(), slots), rank);
+          RankStore view = new RankStore(store, plan.layers());
+          CacheLinker linker = linkers.open(view, pools.pools(), collectives.get(rank));
+          opened.add(linker);
+          stores.add(view);
+          engines.add(new RankEngine(rank, plan, linker, view, pools, longest));
+        }
+        return serve(engines, stores, store, threads, progress);
+      } finally {
+        opened.forEach(CacheLinker::close);
+        threads.shutdownNow();
+      }
+    }
+  }
+
+  private ReplayReport serve(
+      List<RankEngine> engines,
+      List<RankStore> stores,
+      CacheStore store,
+      ExecutorService threads,
+      Progress progress) {
+    StoreStats before = store.stats();
+    Set<PageKey> distinct = new HashSet<>();
+    long pages = 0;
+    int served = 0;
+    long begin = System.nanoTime();
+    List<TraceRequest> requests = trace.requests();
+    Prompt prompt = prompt(0);
+    while (served < requests.size() && !anyLost(engines)) {
+      waitForTurn(served, begin);
+      Prompt current = prompt;
+      List<Future<Void>> running = start(threads, engines, engine -> engine.serve(current));
+      pages += current.pages().size();
+      distinct.addAll(current.pages());
+      if (served + 1 < requests.size()) {
+        prompt = prompt(served + 1);
+      }
+      join(running);
+      served++;
+      progress.served(served);
+    }
+    if (!anyLost(engines)) {
+      join(start(threads, engines, RankEngine::finish));
+    }
+    long nanos = System.nanoTime() - begin;
+    return ReplayReport.of(
+        trace,
+        plan,
+        new ReplayReport.Served(served, pages, distinct.size(), nanos),
+        engines.stream().map(RankEngine::tally).toList(),
+        stores.stream().mapToLong(RankStore::bytesStored).sum(),
+        store.stats().evicted() - before.evicted());
+  }
+
+  private static boolean anyLost(List<RankEngine> engines) {
+    return engines.stream().anyMatch(engine -> engine.tally().lostCompletions > 0);
+  }
+
+  /** Returns a request with the keys of its pages, hashed from its tokens. */
+  private Prompt prompt(int number) {
+    TraceRequest request = trace.requests().get(number);
+    int[] tokens = new int[request.pages() * Trace.BLOCK_TOKENS];
+    for (int page = 0; page < request.pages(); page++) {
+      long block = request.hashIds().get(page);
+      for (int i = 0; i < Trace.BLOCK_TOKENS; i++) {
+        tokens[page * Trace.BLOCK_TOKENS + i] = PageContent.token(block, i);
+      }
+    }
+    return new Prompt(number, HASHER.pageKeys(tokens), request.usablePages());
+  }
+
+  /** Waits for the time at which a request came, if the replay keeps the trace's pace. */
+  private void waitForTurn(int number, long begin) {
+    if (plan.pace() == 0) {
+      return;
+    }
+    double millis =
+        trace.requests().get(number).timestamp() - trace.requests().getFirst().timestamp();
+    long due = (long) (millis / plan.pace() * 1e6);
+    for (long left = due - (System.nanoTime() - begin);
+        left > 0 && !Thread.currentThread().isInterrupted();
+        left = due - (System.nanoTime() - begin)) {
+      LockSupport.parkNanos(left);
+    }
+  }
+
+  /** A step that every rank takes. */
+  private interface Step {
+    void take(RankEngine engine);
+  }
+
+  private static List<Future<Void>> start(
+      ExecutorService threads, List<RankEngine> engines, Step step) {
+    List<Future<Void>> running = new ArrayList<>();
+    for (RankEngine engine : engines) {
+      Callable<Void> task =
+          () -> {
+            step.take(engine);
+            return null;
+          };
+      running.add(threads.submit(task));
+    }
+    return running;
+  }
+
+  /** Waits for all ranks; what one of them threw is thrown here. */
+  private static void join(List<Future<Void>> running) {
+    for (Future<Void> task : running) {
+      try {
+        task.get();
+      } catch (ExecutionException e) {
+        if (e.getCause() instanceof RuntimeException cause) {
+          throw cause;
+        }
+        throw new IllegalStateException("a rank ended", e.getCause());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("the replay was interrupted", e);
+      }
+    }
+  }
+}
