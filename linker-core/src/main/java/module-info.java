@@ -10,6 +10,7 @@ module io.unifiedcache.linker {
   requires static transitive org.jspecify;
   requires org.slf4j;
 
+  exports io.unifiedcache.linker.key;
   exports io.unifiedcache.linker.pool;
   exports io.unifiedcache.linker.rank;
 
