@@ -238,7 +238,17 @@ public final class PageHasher {
   }
 
   /** The tokens of a prompt, all of them checked not to be negative. */
-  private record Tokens(int @Nullable [] ints, long @Nullable [] longs, int size) {
+  private static final class Tokens {
+    private final int @Nullable [] ints;
+    private final long @Nullable [] longs;
+    private final int size;
+
+    private Tokens(int @Nullable [] ints, long @Nullable [] longs, int size) {
+      this.ints = ints;
+      this.longs = longs;
+      this.size = size;
+    }
+
     static Tokens of(int[] tokens) {
       for (int i = 0; i < tokens.length; i++) {
         requireNotNegative(i, tokens[i]);
@@ -258,6 +268,10 @@ public final class PageHasher {
         throw new IllegalArgumentException(
             "token " + token + " at index " + index + " must not be negative");
       }
+    }
+
+    int size() {
+      return size;
     }
 
     long at(int index) {

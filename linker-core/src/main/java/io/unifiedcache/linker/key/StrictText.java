@@ -64,6 +64,6 @@ final class StrictText {
   }
 
   private static boolean isPlain(char c) {
-    return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '-';
   }
 }
