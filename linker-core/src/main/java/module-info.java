@@ -11,6 +11,7 @@ module io.unifiedcache.linker {
   requires org.slf4j;
 
   exports io.unifiedcache.linker;
+  exports io.unifiedcache.linker.key;
   exports io.unifiedcache.linker.pool;
   exports io.unifiedcache.linker.rank;
 

@@ -1,0 +1,129 @@
+package io.unifiedcache.cli.packaging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.spi.ToolProvider;
+import java.util.stream.Stream;
+import org.assertj.core.api.ListAssert;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Finds the backends of the distribution, and one more, in JVMs of their own. */
+class DiscoveryIT {
+  private static final String PLUGIN =
+      """
+      package plugin;
+
+      import io.unifiedcache.api.config.Option;
+      import io.unifiedcache.api.config.Settings;
+      import io.unifiedcache.api.store.CacheStore;
+      import io.unifiedcache.api.store.CacheStoreProvider;
+      import io.unifiedcache.api.store.Capability;
+      import io.unifiedcache.api.store.StoreContext;
+
+      public final class PluginProvider implements CacheStoreProvider {
+        @Override public String name() { return "plugin"; }
+        @Override public java.util.List<Option<?>> options() { return java.util.List.of(); }
+        @Override public java.util.Set<Capability> capabilities() { return java.util.Set.of(); }
+        @Override public CacheStore open(Settings settings, StoreContext context) {
+          throw new UnsupportedOperationException();
+        }
+      }
+      """;
+
+  @TempDir Path scratch = Path.of("");
+
+  @Test
+  void modulePath_linkerBindsTheBackends() throws Exception {
+    assertQuiet(listOnModulePath(Distribution.LIB.toString()))
+        .containsExactly("memory from io.unifiedcache.backend.memory");
+  }
+
+  @Test
+  void classPath_servicesFilesNameTheBackends() throws Exception {
+    assertQuiet(listOnClassPath(Distribution.LIB.toString())).containsExactly("memory from null");
+  }
+
+  @Test
+  void modulePath_jarWithoutDescriptorJoins() throws Exception {
+    Path plugins = pluginFolder();
+    assertQuiet(listOnModulePath(Distribution.LIB + File.pathSeparator + plugins))
+        .containsExactly("memory from io.unifiedcache.backend.memory", "plugin from plugin");
+  }
+
+  @Test
+  void classPath_jarJoins() throws Exception {
+    Path plugins = pluginFolder();
+    assertQuiet(listOnClassPath(Distribution.LIB.toString(), plugins.toString()))
+        .containsExactly("memory from null", "plugin from null");
+  }
+
+  /** The command's module alone is a root: the backends come by its linker's {@code uses}. */
+  private ChildJvm listOnModulePath(String modulePath) throws Exception {
+    return ChildJvm.java(
+        scratch,
+        List.of(
+            "--module-path",
+            modulePath,
+            "--add-modules",
+            "io.unifiedcache.cli",
+            "--class-path",
+            Distribution.TEST_CLASSES.toString(),
+            ListProviders.class.getName()));
+  }
+
+  private ChildJvm listOnClassPath(String... folders) throws Exception {
+    List<String> jars = Stream.of(folders).map(folder -> folder + File.separator + "*").toList();
+    return ChildJvm.java(
+        scratch,
+        List.of(
+            "--class-path",
+            String.join(File.pathSeparator, jars) + File.pathSeparator + Distribution.TEST_CLASSES,
+            ListProviders.class.getName()));
+  }
+
+  private static ListAssert<String> assertQuiet(ChildJvm jvm) {
+    assertThat(jvm.errors()).as("warnings, of native access or else").isEmpty();
+    assertThat(jvm.status()).as("status; output: %s", jvm.output()).isZero();
+    return assertThat(jvm.output());
+  }
+
+  /** A folder with one jar, whose one service is named by a file alone. */
+  private Path pluginFolder() throws Exception {
+    Path source = Files.createDirectories(scratch.resolve("source/plugin"));
+    Path classes = scratch.resolve("classes");
+    Path services = Files.createDirectories(classes.resolve("META-INF/services"));
+    Path plugins = Files.createDirectory(scratch.resolve("plugins"));
+    Path file = Files.writeString(source.resolve("PluginProvider.java"), PLUGIN);
+    Files.writeString(
+        services.resolve("io.unifiedcache.api.store.CacheStoreProvider"),
+        "plugin.PluginProvider\n");
+    tool(
+        "javac",
+        "--module-path",
+        Distribution.LIB.toString(),
+        "--add-modules",
+        "io.unifiedcache.api",
+        "-d",
+        classes.toString(),
+        file.toString());
+    tool(
+        "jar",
+        "--create",
+        "--file",
+        plugins.resolve("plugin-1.0.jar").toString(),
+        "-C",
+        classes.toString(),
+        ".");
+    return plugins;
+  }
+
+  private static void tool(String name, String... arguments) {
+    ToolProvider tool = ToolProvider.findFirst(name).orElseThrow();
+    assertThat(tool.run(System.out, System.err, arguments)).as(name).isZero();
+  }
+}

@@ -1,0 +1,137 @@
+package io.unifiedcache.linker.key;
+
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.PoolName;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * The parts of an object key in the strict form.
+ *
+ * <p>The key is {@code uc1} and these parts, joined by {@code _}: tag, model, revision, element
+ * type, page tokens, salt, {@code tp} rank{@code -}size, {@code pp} rank{@code -}size, {@code cp}
+ * rank{@code -}size, {@code dcp} rank{@code -}size{@code -}logical page tokens, {@code sh} shares
+ * of heads, page, pool, component. Text is written as ASCII letters, digits and {@code -}, and
+ * every other byte of its UTF-8 as {@code %} and two upper-case hexadecimal digits; an absent part,
+ * or the tensor rank of a rank-replicated set, as {@code ~}. So a key is also a file name, and a
+ * regular expression that matches itself and nothing else.
+ *
+ * <p>No two values have the same key (rule {@code key.isolation}).
+ *
+ * @param identity the identity; of tensor rank 0 if {@code rankReplicated}
+ * @param rankReplicated whether all tensor ranks share the object
+ * @param page the page
+ * @param pool the pool
+ * @param component the component
+ */
+public record StrictKey(
+    CacheIdentity identity, boolean rankReplicated, PageKey page, PoolName pool, String component) {
+  /**
+   * Creates the parts of a key.
+   *
+   * @throws IllegalArgumentException if {@code rankReplicated} and the tensor rank is not 0
+   */
+  public StrictKey {
+    Objects.requireNonNull(page, "page");
+    Objects.requireNonNull(pool, "pool");
+    Objects.requireNonNull(component, "component");
+    if (rankReplicated && identity.tensor().rank() != 0) {
+      throw new IllegalArgumentException(
+          "a key that all tensor ranks share names none, but here is rank "
+              + identity.tensor().rank());
+    }
+  }
+
+  /**
+   * Returns the parts of a key.
+   *
+   * @throws IllegalArgumentException if the key is not in the strict form
+   */
+  public static StrictKey parse(ObjectKey key) {
+    StrictKey parts;
+    try {
+      parts = parse(key.value().split("_", -1));
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("not a key in the strict form: " + key, e);
+    }
+    if (!parts.key().equals(key)) {
+      throw new IllegalArgumentException(
+          "not a key in the strict form: " + key + " should read " + parts.key());
+    }
+    return parts;
+  }
+
+  /** Returns the key. */
+  public ObjectKey key() {
+    return new StrictKeyLayout(identity, rankReplicated)
+        .templates(pool, List.of(component))
+        .get(0)
+        .key(page);
+  }
+
+  private static StrictKey parse(String[] parts) {
+    if (parts.length != 15 || !parts[0].equals(StrictKeyLayout.VERSION)) {
+      throw new IllegalArgumentException(
+          "it has " + parts.length + " parts and begins with " + parts[0]);
+    }
+    String[] tensor = numbers("tp", parts[7], 2);
+    String[] decode = numbers("dcp", parts[10], 3);
+    boolean rankReplicated = tensor[0].equals(StrictText.ABSENT);
+    CacheIdentity identity =
+        new CacheIdentity(
+            text(parts[1]),
+            text(parts[2]),
+            text(parts[3]),
+            text(parts[4]),
+            number(parts[5]),
+            text(parts[6]),
+            new CacheIdentity.Shard(
+                rankReplicated ? 0 : Integer.parseInt(tensor[0]), Integer.parseInt(tensor[1])),
+            shard(numbers("pp", parts[8], 2)),
+            shard(numbers("cp", parts[9], 2)),
+            decode.length == 1
+                ? Optional.empty()
+                : Optional.of(
+                    new CacheIdentity.DecodeContext(shard(decode), Integer.parseInt(decode[2]))),
+            number(after("sh", parts[11])));
+    return new StrictKey(
+        identity,
+        rankReplicated,
+        new PageKey(StrictText.decode(parts[12])),
+        new PoolName(StrictText.decode(parts[13])),
+        StrictText.decode(parts[14]));
+  }
+
+  private static Optional<String> text(String part) {
+    return part.equals(StrictText.ABSENT) ? Optional.empty() : Optional.of(StrictText.decode(part));
+  }
+
+  private static OptionalInt number(String part) {
+    return part.equals(StrictText.ABSENT)
+        ? OptionalInt.empty()
+        : OptionalInt.of(Integer.parseInt(part));
+  }
+
+  private static CacheIdentity.Shard shard(String[] numbers) {
+    return new CacheIdentity.Shard(Integer.parseInt(numbers[0]), Integer.parseInt(numbers[1]));
+  }
+
+  /** Returns the {@code count} numbers of a part, or the mark of absence alone. */
+  private static String[] numbers(String name, String part, int count) {
+    String[] numbers = after(name, part).split("-", -1);
+    if (numbers.length != count && !(numbers.length == 1 && numbers[0].equals(StrictText.ABSENT))) {
+      throw new IllegalArgumentException(part + " has not " + count + " numbers");
+    }
+    return numbers;
+  }
+
+  private static String after(String name, String part) {
+    if (!part.startsWith(name)) {
+      throw new IllegalArgumentException(part + " does not begin with " + name);
+    }
+    return part.substring(name.length());
+  }
+}
