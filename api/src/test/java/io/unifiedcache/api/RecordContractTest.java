@@ -14,6 +14,7 @@ import io.unifiedcache.api.linker.Drained;
 import io.unifiedcache.api.linker.HitPolicy;
 import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.LayerProgress;
+import io.unifiedcache.api.linker.LinkerStats;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransfer;
@@ -43,6 +44,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ThreadFactory;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -69,6 +71,11 @@ class RecordContractTest {
     List<Object> all = List.of(argsThenOthers);
     assertThat(all).as(type + ": arguments and their replacements").hasSize(2 * count);
     return new Sample(type, all.subList(0, count), all.subList(count, 2 * count));
+  }
+
+  /** Returns twelve numbers, and twelve others. */
+  private static Object[] numbers() {
+    return LongStream.concat(LongStream.range(0, 12), LongStream.range(100, 112)).boxed().toArray();
   }
 
   static Stream<Sample> records() {
@@ -154,12 +161,8 @@ class RecordContractTest {
             16L,
             Duration.ZERO,
             Duration.ZERO),
-        of(
-            StoreStats.class,
-            Stream.concat(
-                    Stream.iterate(0L, i -> i + 1).limit(12),
-                    Stream.iterate(100L, i -> i + 1).limit(12))
-                .toArray()),
+        of(StoreStats.class, numbers()),
+        of(LinkerStats.class, numbers()),
         of(Completion.class, "r", List.of(pageFailure), "s", List.of(otherPageFailure)),
         of(Component.class, "k", List.of(buffer), "v", List.of(otherBuffer)),
         of(
