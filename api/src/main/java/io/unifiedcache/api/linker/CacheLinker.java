@@ -7,15 +7,15 @@ import java.util.List;
 /**
  * Moves pages between an engine's cache pools and a store.
  *
- * <p>Called by one engine thread, except {@link LoadBatch#awaitLayer} and {@link #close}, which any
- * thread may call. Only {@link #lookup} and the polls talk to a store or to other ranks on the
- * calling thread; transfers run on threads of the linker.
+ * <p>Called by one engine thread, except {@link LoadBatch#awaitLayer}, {@link #stats} and {@link
+ * #close}, which any thread may call. Only {@link #lookup} and the polls talk to a store or to
+ * other ranks on the calling thread; transfers run on threads of the linker.
  *
  * <p>With several ranks, lookup, start, cancel and poll are called equally often and in the same
  * order on every rank, with the same pages and requests.
  *
- * <p>Every method but {@link #close} throws a {@link io.unifiedcache.api.CacheException} with code
- * {@code CLOSED} once the linker is closed.
+ * <p>Every method but {@link #stats} and {@link #close} throws a {@link
+ * io.unifiedcache.api.CacheException} with code {@code CLOSED} once the linker is closed.
  */
 public interface CacheLinker extends AutoCloseable {
   /**
@@ -86,6 +86,9 @@ public interface CacheLinker extends AutoCloseable {
    * still in use then is named and stays quarantined.
    */
   Drained reset();
+
+  /** Returns the counters of this rank. Any thread may ask, after close, too. */
+  LinkerStats stats();
 
   /**
    * Ends everything as {@link #reset} does, and closes the store. Idempotent, and safe from any

@@ -4,11 +4,13 @@ import static java.util.Objects.requireNonNull;
 
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
+import io.unifiedcache.linker.key.EmptySegments;
+import io.unifiedcache.linker.key.KeyForm;
 import java.time.Duration;
 import java.util.List;
 
 /**
- * The settings of a linker.
+ * The settings of a linker, but for those of its keys, which become a key layout.
  *
  * @param loadPath how bytes come from the store into the slots
  * @param lookupTimeout the deadline of the store calls of one lookup
@@ -32,6 +34,24 @@ public record LinkerOptions(
     int offloadThreads,
     Duration suspectExpiry,
     boolean groups) {
+  /** The form of object keys. */
+  public static final Option<KeyForm> KEYS =
+      Option.choice(
+              "keys",
+              "How object keys are written: strict keeps all deployments apart; the others are"
+                  + " SGLang's, to share a store with it.",
+              KeyForm.class)
+          .withDefault(KeyForm.STRICT);
+
+  /** What becomes of empty parts of a model's name, in SGLang's forms of keys. */
+  public static final Option<EmptySegments> EMPTY_SEGMENTS =
+      Option.choice(
+              "sglang.empty-segments",
+              "Whether SGLang's forms of keys keep the empty parts of a model's name, as SGLang"
+                  + " does, or leave them out.",
+              EmptySegments.class)
+          .withDefault(EmptySegments.KEEP);
+
   private static final Option<LoadPath> LOAD_PATH =
       Option.choice(
               "linker.load-path",
@@ -72,6 +92,8 @@ public record LinkerOptions(
 
   private static final List<Option<?>> OPTIONS =
       List.of(
+          KEYS,
+          EMPTY_SEGMENTS,
           LOAD_PATH,
           LOOKUP_TIMEOUT,
           LOAD_TIMEOUT,

@@ -1,0 +1,31 @@
+package io.unifiedcache.api.linker;
+
+/**
+ * Counters of a linker since it was opened, as one consistent snapshot, of this rank.
+ *
+ * @param lookups lookups that asked the store
+ * @param lookupFailures objects that a lookup could not find out about
+ * @param loads loads that are loaded on this rank
+ * @param failedLoads loads that failed on this rank, cancelled ones included once they had started
+ * @param offloads offloads of which every page is stored
+ * @param failedOffloads offloads of which a page is not stored, cancelled ones included
+ * @param objectsLoaded objects of the loads counted in {@code loads}
+ * @param bytesLoaded bytes of these objects
+ * @param objectsStored objects that offloads put
+ * @param bytesStored bytes of these objects
+ * @param objectsPresent objects that offloads found in the store
+ * @param suspects objects that are under suspicion now
+ */
+public record LinkerStats(
+    long lookups,
+    long lookupFailures,
+    long loads,
+    long failedLoads,
+    long offloads,
+    long failedOffloads,
+    long objectsLoaded,
+    long bytesLoaded,
+    long objectsStored,
+    long bytesStored,
+    long objectsPresent,
+    long suspects) {}

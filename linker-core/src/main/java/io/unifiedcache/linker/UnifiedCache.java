@@ -1,0 +1,272 @@
+package io.unifiedcache.linker;
+
+import static java.util.Objects.requireNonNull;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.MonotonicClock;
+import io.unifiedcache.api.config.Option;
+import io.unifiedcache.api.config.Settings;
+import io.unifiedcache.api.linker.CacheLinker;
+import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.CacheStoreProvider;
+import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.linker.config.LinkerOptions;
+import io.unifiedcache.linker.direct.DirectLinker;
+import io.unifiedcache.linker.key.CacheIdentity;
+import io.unifiedcache.linker.key.KeyLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Opens linkers.
+ *
+ * {@snippet :
+ * CacheLinker linker =
+ *     UnifiedCache.builder()
+ *         .backend("memory")
+ *         .settings(Map.of("capacity", "8GiB"))
+ *         .identity(CacheIdentity.builder().model("org/model-a").elementType("bf16").build())
+ *         .pools(pools)
+ *         .open();
+ * }
+ */
+public final class UnifiedCache {
+  private static final Logger LOG = LoggerFactory.getLogger(UnifiedCache.class);
+
+  private UnifiedCache() {}
+
+  /** Returns a builder of a linker. */
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /**
+   * Returns the options that every linker understands beside those of its backend, in the order to
+   * show them.
+   */
+  public static List<Option<?>> linkerOptions() {
+    return LinkerOptions.options();
+  }
+
+  /** Collects what a linker needs. Used by one thread at a time. */
+  public static final class Builder {
+    private String backend = "memory";
+    private @Nullable Backends backends;
+    private @Nullable CacheStore store;
+    private SettingsSources settings = SettingsSources.none();
+    private @Nullable CacheIdentity identity;
+    private @Nullable DevicePools pools;
+    private RankCollective ranks = RankCollective.ALONE;
+    private String instance = "unified-cache";
+    private MonotonicClock clock = MonotonicClock.SYSTEM;
+
+    private Builder() {}
+
+    /** Sets the name of the backend; {@code memory} if it is not set. */
+    public Builder backend(String name) {
+      backend = requireNonNull(name, "backend");
+      return this;
+    }
+
+    /** Sets among which backends to look; {@link Backends#discover()} if they are not set. */
+    public Builder backends(Backends found) {
+      backends = requireNonNull(found, "backends");
+      return this;
+    }
+
+    /** Sets a store to use in place of a backend. It is borrowed: the linker does not close it. */
+    public Builder store(CacheStore borrowed) {
+      store = requireNonNull(borrowed, "store");
+      return this;
+    }
+
+    /** Sets where the settings of the backend and of the linker come from. */
+    public Builder settings(SettingsSources sources) {
+      settings = requireNonNull(sources, "settings");
+      return this;
+    }
+
+    /** Sets the settings of the backend and of the linker, by key. */
+    public Builder settings(Map<String, String> values) {
+      return settings(SettingsSources.of(values));
+    }
+
+    /** Sets what the cached bytes depend on. Required. */
+    public Builder identity(CacheIdentity value) {
+      identity = requireNonNull(value, "identity");
+      return this;
+    }
+
+    /** Sets the memory of the engine. Required. It stays allocated until the linker has closed. */
+    public Builder pools(DevicePools value) {
+      pools = requireNonNull(value, "pools");
+      return this;
+    }
+
+    /** Sets how this rank agrees with the others; {@link RankCollective#ALONE} if it is not set. */
+    public Builder ranks(RankCollective collective) {
+      ranks = requireNonNull(collective, "ranks");
+      return this;
+    }
+
+    /**
+     * Sets the name of this linker in logs and thread names.
+     *
+     * @throws IllegalArgumentException if it is blank
+     */
+    public Builder instance(String name) {
+      if (name.isBlank()) {
+        throw new IllegalArgumentException("the name of an instance must not be blank");
+      }
+      instance = name;
+      return this;
+    }
+
+    /** Sets the clock, for tests. */
+    Builder clock(MonotonicClock value) {
+      clock = value;
+      return this;
+    }
+
+    /**
+     * Opens the store and a linker over it. If anything is wrong, a store that was opened is closed
+     * again.
+     *
+     * @throws IllegalStateException if there is no identity or there are no pools
+     * @throws SettingsException with every mistake in the settings of the backend and the linker
+     * @throws CacheException with code {@code REFUSED} if there is no such backend, if the keys
+     *     have no names for a pool's components, if pools of device memory meet a store that cannot
+     *     address it (rule {@code linker.device-memory}), or if layers are to be loaded from a
+     *     store that cannot read ranges; otherwise as the store could not be opened
+     */
+    public CacheLinker open() {
+      CacheIdentity theIdentity = required(identity, "identity");
+      DevicePools thePools = required(pools, "pools");
+      CacheStore borrowed = store;
+      if (borrowed != null) {
+        Settings resolved = settings.resolve(LinkerOptions.options());
+        KeyLayout layout = layout(resolved, theIdentity, thePools);
+        return link(borrowed, /* ownsStore= */ false, layout, thePools, resolved);
+      }
+      CacheStoreProvider provider = provider();
+      List<Option<?>> own = optionsOf(provider);
+      List<Option<?>> all = new ArrayList<>(own);
+      all.addAll(LinkerOptions.options());
+      Settings resolved = settings.resolve(all);
+      KeyLayout layout = layout(resolved, theIdentity, thePools);
+      CacheStore opened = openStore(provider, resolved.only(own));
+      try {
+        return link(opened, /* ownsStore= */ true, layout, thePools, resolved);
+      } catch (RuntimeException | Error e) {
+        closeAfter(e, opened);
+        throw e;
+      }
+    }
+
+    private static <T> T required(@Nullable T part, String name) {
+      if (part == null) {
+        throw new IllegalStateException("a linker needs " + name + ": call " + name + "(...)");
+      }
+      return part;
+    }
+
+    private CacheStoreProvider provider() {
+      Backends among = backends == null ? Backends.discover() : backends;
+      CacheStoreProvider provider = among.named(backend);
+      for (Backends.Broken broken : among.broken()) {
+        LOG.warn(
+            "{}: backend {} of {} cannot be loaded: {}",
+            instance,
+            broken.provider(),
+            broken.origin(),
+            broken.cause());
+      }
+      return provider;
+    }
+
+    private List<Option<?>> optionsOf(CacheStoreProvider provider) {
+      try {
+        return List.copyOf(provider.options());
+      } catch (RuntimeException | LinkageError e) {
+        throw new CacheException(
+            FailureCode.INTERNAL, "backend " + backend + " does not tell its options: " + e, e);
+      }
+    }
+
+    private static KeyLayout layout(
+        Settings resolved, CacheIdentity theIdentity, DevicePools thePools) {
+      try {
+        return KeyLayout.of(
+            resolved.get(LinkerOptions.KEYS),
+            theIdentity,
+            thePools.rankReplicated(),
+            resolved.get(LinkerOptions.EMPTY_SEGMENTS));
+      } catch (IllegalArgumentException e) {
+        throw new CacheException(
+            FailureCode.REFUSED, "the identity does not fit the keys: " + e.getMessage(), e);
+      }
+    }
+
+    private CacheStore openStore(CacheStoreProvider provider, Settings own) {
+      CacheStore opened;
+      try {
+        StoreContext context = StoreContext.of(instance);
+        opened = provider.open(own, new StoreContext(instance, clock, context.threads()));
+      } catch (CacheException e) {
+        throw e;
+      } catch (RuntimeException | LinkageError e) {
+        // A missing native library is a LinkageError.
+        throw new CacheException(
+            FailureCode.INTERNAL, "backend " + backend + " could not be opened: " + e, e);
+      }
+      if (opened == null) {
+        throw new CacheException(
+            FailureCode.INTERNAL, "backend " + backend + " opened no store, but returned null");
+      }
+      return opened;
+    }
+
+    private CacheLinker link(
+        CacheStore target,
+        boolean ownsStore,
+        KeyLayout layout,
+        DevicePools thePools,
+        Settings resolved) {
+      CacheLinker linker;
+      try {
+        linker =
+            DirectLinker.open(
+                target,
+                ownsStore,
+                layout,
+                thePools,
+                ranks,
+                LinkerOptions.from(resolved),
+                clock,
+                instance);
+      } catch (IllegalArgumentException e) {
+        throw new CacheException(
+            FailureCode.REFUSED,
+            "the pools do not fit the keys or the store: " + e.getMessage(),
+            e);
+      }
+      layout.warning().ifPresent(warning -> LOG.warn("{}: {}", instance, warning));
+      return linker;
+    }
+
+    private static void closeAfter(Throwable failure, CacheStore opened) {
+      try {
+        opened.close();
+      } catch (RuntimeException | Error e) {
+        failure.addSuppressed(e);
+      }
+    }
+  }
+}

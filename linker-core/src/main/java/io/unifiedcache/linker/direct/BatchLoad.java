@@ -1,0 +1,241 @@
+package io.unifiedcache.linker.direct;
+
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.GetOp;
+import io.unifiedcache.api.store.Range;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.linker.direct.LayerLoadCounter.Batch;
+import io.unifiedcache.linker.direct.Transfer.Entry;
+import io.unifiedcache.linker.direct.Transfer.PoolPages;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Loads one batch, on the load thread.
+ *
+ * <p>Whatever fails takes its own request out of the batch and leaves the others in it; a problem
+ * that belongs to no object takes all of them out. In any case every transfer of the batch ends,
+ * and every session that was opened is closed.
+ */
+final class BatchLoad implements Runnable {
+  private static final Logger LOG = LoggerFactory.getLogger(BatchLoad.class);
+
+  private final StoreAccess access;
+  private final List<PageObjects> pools;
+  private final int layers;
+  private final List<Transfer> transfers;
+  private final Batch batch;
+  private final Ledger ledger;
+
+  /** Objects that were opened together, and what they are for. */
+  private record Opened(ReadSession session, List<Entry> entries) {}
+
+  /**
+   * Prepares a load.
+   *
+   * @param transfers by request of the batch
+   */
+  BatchLoad(
+      StoreAccess access,
+      List<PageObjects> pools,
+      int layers,
+      List<Transfer> transfers,
+      Batch batch,
+      Ledger ledger) {
+    this.access = access;
+    this.pools = pools;
+    this.layers = layers;
+    this.transfers = List.copyOf(transfers);
+    for (int request = 0; request < transfers.size(); request++) {
+      transfers.get(request).setPlace(request);
+    }
+    this.batch = batch;
+    this.ledger = ledger;
+  }
+
+  @Override
+  public void run() {
+    StoreFailure unlessComplete =
+        StoreFailure.of(FailureCode.INTERNAL, "the batch ended before its last layer");
+    try {
+      load();
+    } catch (Throwable problem) {
+      LOG.error("loading {} failed", batch.requests(), problem);
+      unlessComplete = StoreAccess.thrown(problem);
+    } finally {
+      end(unlessComplete);
+    }
+  }
+
+  private void load() {
+    Deadline by = Deadline.after(access.options().loadTimeout(), access.clock());
+    for (int request = 0; request < transfers.size(); request++) {
+      StoreFailure notReady = transfers.get(request).readyFailure();
+      if (notReady != null) {
+        batch.fail(request, notReady);
+      }
+    }
+    List<Entry> entries = new ArrayList<>();
+    for (PageObjects objects : pools) {
+      for (Transfer transfer : transfers) {
+        for (PoolPages pages : transfer.pools()) {
+          if (pages.objects() == objects) {
+            transfer.addEntries(pages, entries);
+          }
+        }
+      }
+    }
+    if (access.byLayers()) {
+      loadByLayers(entries, by);
+    } else {
+      loadWhole(entries, by);
+    }
+  }
+
+  private void loadByLayers(List<Entry> entries, Deadline by) {
+    List<Opened> sessions = new ArrayList<>();
+    try {
+      access.inBatches(entries, some -> open(some, sessions, by));
+      for (int layer = 0; layer < layers && !batch.isDeserted(); layer++) {
+        for (Opened opened : sessions) {
+          read(opened, layer, by);
+        }
+        batch.complete(layer);
+      }
+    } finally {
+      for (Opened opened : sessions) {
+        close(opened.session());
+      }
+    }
+  }
+
+  private void open(List<Entry> some, List<Opened> sessions, Deadline by) {
+    List<Entry> entries = stillNeeded(some);
+    if (entries.isEmpty()) {
+      return;
+    }
+    List<ObjectKey> keys = entries.stream().map(Entry::key).toList();
+    ReadSession session = access.store().openSession(keys, by);
+    sessions.add(new Opened(session, entries));
+    BatchResult opened = session.opened();
+    for (int i = 0; i < entries.size(); i++) {
+      check(entries.get(i), opened, i);
+    }
+  }
+
+  /** Reads what a layer needs of the objects of one session: one call for all of them. */
+  private void read(Opened opened, int layer, Deadline by) {
+    BitSet present = batch.present();
+    List<ReadOp> ops = new ArrayList<>();
+    for (int i = 0; i < opened.entries().size(); i++) {
+      Entry entry = opened.entries().get(i);
+      if (!present.get(request(entry))) {
+        continue;
+      }
+      List<Range> ranges = entry.pages().objects().ranges(entry.component(), layer, entry.slot());
+      if (!ranges.isEmpty()) {
+        ops.add(new ReadOp(i, ranges));
+      }
+    }
+    if (ops.isEmpty() || !memoryIsAlive()) {
+      return;
+    }
+    BatchResult result = opened.session().read(ops, by);
+    for (int i = 0; i < ops.size(); i++) {
+      check(opened.entries().get(ops.get(i).entry()), result, i);
+    }
+  }
+
+  /** Reads whole objects, and announces all layers together after the last. */
+  private void loadWhole(List<Entry> entries, Deadline by) {
+    access.inBatches(
+        entries,
+        some -> {
+          List<Entry> needed = stillNeeded(some);
+          if (needed.isEmpty() || !memoryIsAlive()) {
+            return;
+          }
+          List<GetOp> ops =
+              needed.stream().map(entry -> new GetOp(entry.key(), entry.pieces())).toList();
+          BatchResult result = access.store().get(ops, by);
+          for (int i = 0; i < needed.size(); i++) {
+            check(needed.get(i), result, i);
+          }
+        });
+    batch.complete(layers - 1);
+  }
+
+  private void check(Entry entry, BatchResult result, int i) {
+    if (!result.isOk(i)) {
+      StoreFailure cause = StoreAccess.notRead(entry, result, i);
+      access.failLoad(entry, cause);
+      batch.fail(request(entry), cause);
+    }
+  }
+
+  private List<Entry> stillNeeded(List<Entry> entries) {
+    BitSet present = batch.present();
+    return entries.stream().filter(entry -> present.get(request(entry))).toList();
+  }
+
+  private int request(Entry entry) {
+    return entry.transfer().place();
+  }
+
+  /** Takes every request out of the batch that would write to memory that was freed. */
+  private boolean memoryIsAlive() {
+    boolean alive = true;
+    for (PageObjects objects : pools) {
+      if (!objects.isAlive()) {
+        alive = false;
+        batch.failAll(
+            StoreFailure.of(
+                FailureCode.REFUSED,
+                "memory of pool " + objects.name() + " was freed while a load needed it"));
+      }
+    }
+    return alive;
+  }
+
+  private void close(ReadSession session) {
+    try {
+      session.close();
+    } catch (RuntimeException problem) {
+      LOG.warn("closing a read session of {} failed", batch.requests(), problem);
+    }
+  }
+
+  private void end(StoreFailure unlessComplete) {
+    List<@Nullable StoreFailure> verdicts = batch.finish(unlessComplete);
+    for (int request = 0; request < transfers.size(); request++) {
+      Transfer transfer = transfers.get(request);
+      StoreFailure cause = verdicts.get(request);
+      if (cause == null) {
+        long objects = 0;
+        long bytes = 0;
+        for (PoolPages pages : transfer.pools()) {
+          for (int component = 0; component < pages.objects().components(); component++) {
+            objects += pages.size();
+            bytes += pages.size() * pages.objects().objectBytes(component);
+          }
+        }
+        access.counters().loaded(objects, bytes);
+      } else {
+        access.counters().loadFailed();
+        if (!transfer.hasFailed()) {
+          transfer.failAll(cause);
+        }
+      }
+      ledger.end(transfer);
+    }
+  }
+}

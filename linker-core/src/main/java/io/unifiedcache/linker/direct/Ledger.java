@@ -1,0 +1,208 @@
+package io.unifiedcache.linker.direct;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.linker.Completion;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The transfers that have no terminal answer yet, in the order in which they get one.
+ *
+ * <p>Each is answered once (rule {@code load.exactly-once}): by {@link #poll}, or by whoever took
+ * it with {@link #takeAll}. Thread-safe, with one thread that polls.
+ */
+final class Ledger {
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final Deque<Transfer> order = new ArrayDeque<>();
+  private final Map<String, Transfer> byId = new HashMap<>();
+  private boolean closed;
+
+  /** Adds a transfer behind all others. */
+  void add(Transfer transfer) {
+    lock.lock();
+    try {
+      order.add(transfer);
+      byId.put(transfer.id(), transfer);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Tells whether the transfer of the given id has ended on this rank; empty if there is none. */
+  Optional<Boolean> hasEnded(String id) {
+    lock.lock();
+    try {
+      return Optional.ofNullable(byId.get(id)).map(Transfer::hasEnded);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Notes that a transfer has ended on this rank, once nothing touches its slots any more. Harmless
+   * for one that has been taken.
+   */
+  void end(Transfer transfer) {
+    transfer.whenReleased(
+        () -> {
+          lock.lock();
+          try {
+            transfer.setEnded();
+            changed.signalAll();
+          } finally {
+            lock.unlock();
+          }
+        });
+  }
+
+  /**
+   * Returns the completions of the transfers at the head that have ended on every rank.
+   *
+   * @param atMost how long to wait for the first one to end on this rank
+   */
+  List<Completion> poll(Duration atMost, Agreement agreement) {
+    List<Transfer> heads = awaitHeads(atMost, agreement);
+    if (heads.isEmpty()) {
+      return List.of();
+    }
+    BitSet good = new BitSet();
+    int page = 0;
+    for (Transfer transfer : heads) {
+      int first = page;
+      transfer.goodPages().stream().forEach(bit -> good.set(first + bit));
+      page += transfer.pages();
+    }
+    BitSet goodEverywhere = agreement.and(good);
+    List<Completion> completions = new ArrayList<>(heads.size());
+    page = 0;
+    for (Transfer transfer : heads) {
+      BitSet ofTransfer = goodEverywhere.get(page, page + transfer.pages());
+      completions.add(transfer.completion(ofTransfer, agreement.elsewhere()));
+      page += transfer.pages();
+    }
+    remove(heads);
+    return completions;
+  }
+
+  /** Returns the transfers at the head that have ended on every rank, which stay in the ledger. */
+  private List<Transfer> awaitHeads(Duration atMost, Agreement agreement) {
+    List<Transfer> all;
+    BitSet ended = new BitSet();
+    long nanos = TimeUnit.NANOSECONDS.convert(atMost);
+    lock.lock();
+    try {
+      while (!closed && nanos > 0 && !order.isEmpty() && !order.getFirst().hasEnded()) {
+        nanos = changed.awaitNanos(nanos);
+      }
+      throwIfClosed();
+      if (order.isEmpty()) {
+        return List.of();
+      }
+      all = List.copyOf(order);
+      for (int i = 0; i < all.size() && all.get(i).hasEnded(); i++) {
+        ended.set(i);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new CacheException(FailureCode.CANCELLED, "interrupted while polling", e);
+    } finally {
+      lock.unlock();
+    }
+    BitSet endedEverywhere = agreement.and(ended);
+    return all.subList(0, (agreement.isLost() ? ended : endedEverywhere).nextClearBit(0));
+  }
+
+  private void remove(List<Transfer> heads) {
+    lock.lock();
+    try {
+      throwIfClosed();
+      for (Transfer transfer : heads) {
+        order.removeFirst();
+        byId.remove(transfer.id());
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void throwIfClosed() {
+    if (closed) {
+      throw new CacheException(FailureCode.CLOSED, "the linker is closed");
+    }
+  }
+
+  /** Takes every transfer out, to be answered by the caller. */
+  List<Transfer> takeAll() {
+    lock.lock();
+    try {
+      List<Transfer> all = List.copyOf(order);
+      order.clear();
+      byId.clear();
+      return all;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until all the given transfers have ended on this rank.
+   *
+   * @return those that had not by the deadline
+   */
+  List<Transfer> awaitEnds(List<Transfer> transfers, Deadline by) {
+    boolean interrupted = false;
+    lock.lock();
+    try {
+      while (true) {
+        List<Transfer> running =
+            transfers.stream().filter(transfer -> !transfer.hasEnded()).toList();
+        if (running.isEmpty() || by.hasPassed() || interrupted) {
+          return running;
+        }
+        try {
+          changed.awaitNanos(by.remainingNanos());
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Makes every poll throw, those that wait included. */
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  int size() {
+    lock.lock();
+    try {
+      return order.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,69 @@
+package io.unifiedcache.linker.direct;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.MemoryState;
+import io.unifiedcache.api.MonotonicClock;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.linker.config.LinkerOptions;
+import io.unifiedcache.linker.direct.Transfer.Entry;
+import io.unifiedcache.linker.key.KeyLayout;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * What every transfer needs of the store, and the one way in which an object fails.
+ *
+ * @param byLayers whether loads read ranges layer by layer
+ */
+record StoreAccess(
+    CacheStore store,
+    boolean byLayers,
+    KeyLayout layout,
+    LinkerOptions options,
+    SuspectObjects suspects,
+    Counters counters,
+    MonotonicClock clock) {
+
+  boolean canRemove() {
+    return store.capabilities().contains(Capability.REMOVE);
+  }
+
+  /** Calls {@code step} with at most as many entries at a time as the store takes. */
+  void inBatches(List<Entry> entries, Consumer<List<Entry>> step) {
+    int limit = store.limits().batch();
+    for (int from = 0; from < entries.size(); ) {
+      int to = from + Math.min(limit, entries.size() - from);
+      step.accept(entries.subList(from, to));
+      from = to;
+    }
+  }
+
+  /** Returns why entry {@code i}, which is not OK, was not read. */
+  static StoreFailure notRead(Entry entry, BatchResult result, int i) {
+    if (result.status(i) == ObjectStatus.FAILED) {
+      return result.failure(i);
+    }
+    return StoreFailure.of(
+        FailureCode.ABSENT, "object " + entry.key() + " is no longer in the store");
+  }
+
+  /** Notes that a load failed because of an object, which is suspect from now on. */
+  void failLoad(Entry entry, StoreFailure cause) {
+    entry.transfer().fail(entry.page(), cause);
+    if (cause.code() != FailureCode.CLOSED && cause.code() != FailureCode.CANCELLED) {
+      suspects.add(entry.key());
+    }
+  }
+
+  /** Returns the failure of everything that a call was for which threw. */
+  static StoreFailure thrown(Throwable problem) {
+    FailureCode code =
+        problem instanceof CacheException exception ? exception.code() : FailureCode.INTERNAL;
+    return new StoreFailure(code, "the store threw " + problem, false, MemoryState.DIRTY);
+  }
+}
