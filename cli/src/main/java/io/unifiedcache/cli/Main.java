@@ -1,18 +1,39 @@
 package io.unifiedcache.cli;
 
-import java.lang.module.ModuleDescriptor;
-import java.util.Optional;
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.cli.replay.TraceException;
+import io.unifiedcache.cli.vectors.VectorException;
+import java.io.PrintWriter;
+import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.Spec;
 
-/** The {@code unified-cache} command. */
+/**
+ * The {@code unified-cache} command.
+ *
+ * <p>Exit status: 0; 1 when what was checked is wrong; 2 for a mistake in the use of the command or
+ * in settings, told in one line; 3 for a defect, with its stack trace.
+ */
 @Command(
     name = "unified-cache",
-    description = "Looks at and exercises external stores for the KV caches of LLM engines.",
+    description = "External KV-cache stores for LLM engines, from the command line.",
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
-public final class Main {
+    versionProvider = Version.class,
+    subcommands = {BackendsCommand.class, VectorsCommand.class, ReplayCommand.class})
+public final class Main implements Runnable {
+  /** What was checked is wrong. */
+  static final int WRONG = 1;
+
+  private static final int DEFECT = 3;
+
+  @Spec
+  @SuppressWarnings("NullAway.Init") // Set by picocli.
+  private CommandSpec spec;
+
   private Main() {}
 
   /**
@@ -21,19 +42,48 @@ public final class Main {
    * @param args the command line
    */
   public static void main(String[] args) {
-    System.exit(new CommandLine(new Main()).execute(args));
+    CommandLine command = command();
+    int status = command.execute(args);
+    command.getOut().flush();
+    command.getErr().flush();
+    System.exit(status);
   }
 
-  /** The version of this module or, on the class path, of its jar. */
-  static final class Version implements IVersionProvider {
-    @Override
-    public String[] getVersion() {
-      String version =
-          Optional.ofNullable(Main.class.getModule().getDescriptor())
-              .flatMap(ModuleDescriptor::rawVersion)
-              .or(() -> Optional.ofNullable(Main.class.getPackage().getImplementationVersion()))
-              .orElse("(not packaged)");
-      return new String[] {"unified-cache " + version};
+  /** Returns the command, ready to be executed. */
+  static CommandLine command() {
+    return new CommandLine(new Main())
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .setParameterExceptionHandler(Main::mistake)
+        .setExecutionExceptionHandler(Main::failure);
+  }
+
+  /** Without a command there is only help to give. */
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "a command is missing");
+  }
+
+  private static int mistake(ParameterException e, String[] args) {
+    CommandLine command = e.getCommandLine();
+    return mistake(
+        command, e.getMessage() + " (see " + command.getCommandSpec().qualifiedName() + " --help)");
+  }
+
+  private static int failure(Exception e, CommandLine command, ParseResult parsed) {
+    if (e instanceof CacheException
+        || e instanceof TraceException
+        || e instanceof VectorException) {
+      return mistake(command, String.valueOf(e.getMessage()));
     }
+    PrintWriter err = command.getErr();
+    err.println(command.getCommandSpec().qualifiedName() + ": a defect, please report it:");
+    e.printStackTrace(err);
+    return DEFECT;
+  }
+
+  private static int mistake(CommandLine command, String message) {
+    String line = message.lines().map(String::strip).collect(Collectors.joining(" "));
+    command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + line);
+    return CommandLine.ExitCode.USAGE;
   }
 }

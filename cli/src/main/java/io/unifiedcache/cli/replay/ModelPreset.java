@@ -79,8 +79,7 @@ public enum ModelPreset {
       case HYBRID_MAMBA ->
           List.of(
               attention(PoolName.KV, PoolName.KV, memory, 1),
-              PoolLayouts.mamba(
-                  MAMBA, memory.part(8), List.of(memory.part(16), memory.part(16))));
+              PoolLayouts.mamba(MAMBA, memory.part(8), List.of(memory.part(16), memory.part(16))));
       case INDEXER -> List.of(latents(memory), packed("indexer", PoolName.KV, memory, 4));
       case DRAFT ->
           List.of(

@@ -71,8 +71,8 @@ final class RankEngine {
 
   /**
    * Serves one prompt, and waits until few enough offloads are unfinished. Once a completion is
-   * {@linkplain Tally#lostCompletions lost}, whose slots may still be in use, no other prompt can be
-   * served.
+   * {@linkplain Tally#lostCompletions lost}, whose slots may still be in use, no other prompt can
+   * be served.
    */
   void serve(Prompt prompt) {
     int pages = prompt.pages().size();
@@ -260,8 +260,7 @@ final class RankEngine {
     return query.policy() == HitPolicy.TRAILING_PAGES;
   }
 
-  private PoolTransfer transfer(
-      Prompt prompt, PoolQuery query, int from, int to, int area) {
+  private PoolTransfer transfer(Prompt prompt, PoolQuery query, int from, int to, int area) {
     List<PageKey> keys = prompt.pages().subList(from, to);
     long[] slots = new long[to - from];
     for (int i = 0; i < slots.length; i++) {

@@ -27,8 +27,8 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
- * The shared store as one rank sees it: it counts what the rank stores, and can fail one object of a
- * load.
+ * The shared store as one rank sees it: it counts what the rank stores, and can fail one object of
+ * a load.
  *
  * <p>Thread-safe. Closing it leaves the shared store open.
  */
@@ -129,8 +129,7 @@ final class RankStore implements CacheStore {
   }
 
   /** Serves all entries, or all but one that fails. */
-  private <T> BatchResult serve(
-      List<T> ops, boolean fails, Function<List<T>, BatchResult> read) {
+  private <T> BatchResult serve(List<T> ops, boolean fails, Function<List<T>, BatchResult> read) {
     if (!fails || ops.isEmpty()) {
       return read.apply(ops);
     }

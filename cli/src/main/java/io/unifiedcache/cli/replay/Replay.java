@@ -17,7 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -72,8 +72,7 @@ public final class Replay {
         for (int rank = 0; rank < plan.ranks(); rank++) {
           long slots = Math.multiplyExact((long) longest, plan.inFlight());
           RankPools pools =
-              new RankPools(
-                  plan.model().allocate(plan.layers(), plan.pageBytes(), slots), rank);
+              new RankPools(plan.model().allocate(plan.layers(), plan.pageBytes(), slots), rank);
           RankStore view = new RankStore(store, plan.layers());
           CacheLinker linker = linkers.open(view, pools.pools(), collectives.get(rank));
           opened.add(linker);
@@ -157,6 +156,10 @@ public final class Replay {
         left = due - (System.nanoTime() - begin)) {
       LockSupport.parkNanos(left);
     }
+  }
+
+  private static ThreadFactory daemons() {
+    return Thread.ofPlatform().daemon().name("replay-rank-", 0).factory();
   }
 
   /** A step that every rank takes. */

@@ -192,7 +192,8 @@ public record ReplayReport(
         plan.layers(),
         seconds);
     line(lines, "requests", "%,d", requests);
-    line(lines, "pages", "%,d of %d tokens, %,d distinct", pages, Trace.BLOCK_TOKENS, distinctPages);
+    line(
+        lines, "pages", "%,d of %d tokens, %,d distinct", pages, Trace.BLOCK_TOKENS, distinctPages);
     line(lines, "hit pages", "%,d", hitPages);
     line(
         lines,

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Trace {
   /** Tokens of a block, and of a page of a replay. */
-  static final int BLOCK_TOKENS = 512;
+  public static final int BLOCK_TOKENS = 512;
 
   private static final String FORM =
       "an object such as {\"timestamp\": 0, \"input_length\": 1030, \"output_length\": 5,"

@@ -99,8 +99,7 @@ final class KeyVectors {
     Row config = row.object("config");
     CacheIdentity identity = identity(config, "modelName");
     boolean replicated = config.flag("isMla");
-    KeyLayout layout =
-        KeyLayout.of(KeyForm.SGLANG_STORE, identity, replicated, EmptySegments.KEEP);
+    KeyLayout layout = KeyLayout.of(KeyForm.SGLANG_STORE, identity, replicated, EmptySegments.KEEP);
     if (op.equals("hybridComponentKeys")) {
       return hybrid(row, layout, replicated);
     }
@@ -136,9 +135,7 @@ final class KeyVectors {
     }
     List<String> objectKeys = row.texts("objectKeys");
     Optional<List<String>> groups =
-        row.find("groupIds").isPresent()
-            ? Optional.of(row.texts("groupIds"))
-            : Optional.empty();
+        row.find("groupIds").isPresent() ? Optional.of(row.texts("groupIds")) : Optional.empty();
     return verdict
         .and(() -> Verdict.compare("objectKeys", objectKeys, keys(moved)))
         .and(
@@ -156,8 +153,7 @@ final class KeyVectors {
   private static Verdict hybrid(Row row, KeyLayout layout, boolean replicated)
       throws VectorException {
     String pool = row.text("pool");
-    Optional<List<String>> components =
-        componentsOfHost(pool, row.text("hostVariant"), replicated);
+    Optional<List<String>> components = componentsOfHost(pool, row.text("hostVariant"), replicated);
     if (components.isEmpty()) {
       return Verdict.notCovered("host variant " + row.text("hostVariant"));
     }
@@ -242,13 +238,11 @@ final class KeyVectors {
               List.of(row.text("fileName")),
               keys(named(layout, "kv", WHOLE, List.of(new PageKey(row.text("logicalKey"))))));
       case "batchSetV1" ->
-          names(
-              row, "fileNames", keys(named(layout, "kv", WHOLE, row.pages("logicalKeys"))));
+          names(row, "fileNames", keys(named(layout, "kv", WHOLE, row.pages("logicalKeys"))));
       case "batchSetV2" -> {
         List<String> found = new ArrayList<>();
         for (Row transfer : row.objects("transfers")) {
-          found.addAll(
-              keys(named(layout, transfer.text("pool"), WHOLE, transfer.pages("keys"))));
+          found.addAll(keys(named(layout, transfer.text("pool"), WHOLE, transfer.pages("keys"))));
         }
         yield names(row, "fileNames", found);
       }
@@ -277,8 +271,7 @@ final class KeyVectors {
     return Verdict.compare("fileNames", expected, found);
   }
 
-  private static Verdict names(Row row, String member, List<String> found)
-      throws VectorException {
+  private static Verdict names(Row row, String member, List<String> found) throws VectorException {
     Collections.sort(found);
     return Verdict.compare(member, row.texts(member), found);
   }
@@ -292,8 +285,7 @@ final class KeyVectors {
           Verdict.refuses(
               "every page false",
               () ->
-                  new PoolTransfer(
-                      new PoolName("swa"), keys, Slots.range(/* first= */ 0, slots)));
+                  new PoolTransfer(new PoolName("swa"), keys, Slots.range(/* first= */ 0, slots)));
       if (verdict.outcome() != Verdict.Outcome.MATCHED) {
         return verdict;
       }
@@ -314,8 +306,7 @@ final class KeyVectors {
     Row keysByPool = row.object("objectKeysByPool");
     for (String pool : keysByPool.members()) {
       Verdict verdict =
-          Verdict.compare(
-              pool, keysByPool.texts(pool), keys(named(layout, pool, WHOLE, pages)));
+          Verdict.compare(pool, keysByPool.texts(pool), keys(named(layout, pool, WHOLE, pages)));
       if (verdict.outcome() != Verdict.Outcome.MATCHED) {
         return verdict;
       }

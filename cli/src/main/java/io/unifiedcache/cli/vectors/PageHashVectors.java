@@ -59,16 +59,26 @@ final class PageHashVectors {
     boolean bigram = row.flag("bigram");
     if (row.has("error")) {
       return Verdict.refuses(
-          row.text("error"),
-          () -> hashes(hasher(pageSize.orElse(1), bigram, prior), tokens));
+          row.text("error"), () -> hashes(hasher(pageSize.orElse(1), bigram, prior), tokens));
     }
     PageHasher hasher = hasher(pageSize.orElse(1), bigram, prior);
+    Verdict seed = Verdict.matched();
     if (row.has("extraKey") || row.has("cacheSalt")) {
-      hasher = hasher.withNamespace(row.findText("extraKey"), row.findText("cacheSalt"));
+      Optional<String> extraKey = row.findText("extraKey");
+      Optional<String> salt = row.findText("cacheSalt").filter(text -> !text.isEmpty());
+      seed =
+          Verdict.compare(
+              "namespaceSeed",
+              row.findText("namespaceSeed"),
+              PageHasher.namespaceSeed(extraKey, salt).map(PageKey::value));
+      // A chain that goes on from another page is in its namespace already.
+      hasher = prior.isPresent() ? hasher : hasher.withNamespace(extraKey, salt);
     }
-    return pageSize.isEmpty()
-        ? Verdict.compare("hash", row.text("hash"), hasher.wholeKey(tokens).value())
-        : Verdict.compare("hashes", row.texts("hashes"), hashes(hasher, tokens));
+    Verdict pages =
+        pageSize.isEmpty()
+            ? Verdict.compare("hash", row.text("hash"), hasher.wholeKey(tokens).value())
+            : Verdict.compare("hashes", row.texts("hashes"), hashes(hasher, tokens));
+    return seed.and(() -> pages);
   }
 
   private static Verdict chainResume(Row row) throws VectorException {
@@ -76,16 +86,16 @@ final class PageHashVectors {
     int pageSize = row.number("pageSize");
     int resumed = row.number("resumeAtPage");
     List<String> hashes = row.texts("hashes");
+    List<String> resumedHashes = row.texts("resumedHashes");
     String prior = row.text("resumePriorHash");
     PageHasher hasher = PageHasher.of(pageSize);
     long[] rest = Arrays.copyOfRange(tokens, resumed * pageSize, tokens.length);
     return Verdict.compare("hashes", hashes, hashes(hasher, tokens))
-        .and(() -> Verdict.compare("resumePriorHash", hashes.get(resumed - 1), prior))
         .and(
             () ->
                 Verdict.compare(
-                    "resumed hashes",
-                    hashes.subList(resumed, hashes.size()),
+                    "resumedHashes",
+                    resumedHashes,
                     hashes(hasher.after(new PageKey(prior)), rest)));
   }
 

@@ -71,7 +71,8 @@ final class Row {
   List<Row> objects(String member) throws VectorException {
     List<Row> rows = new ArrayList<>();
     for (JsonElement element : array(member)) {
-      rows.add(new Row(where + " " + member, convert(member, element, JsonElement::getAsJsonObject)));
+      rows.add(
+          new Row(where + " " + member, convert(member, element, JsonElement::getAsJsonObject)));
     }
     return rows;
   }
@@ -173,9 +174,7 @@ final class Row {
       throws VectorException {
     try {
       return as.apply(element);
-    } catch (IllegalStateException
-        | UnsupportedOperationException
-        | IllegalArgumentException e) {
+    } catch (IllegalStateException | UnsupportedOperationException | IllegalArgumentException e) {
       String text = element.toString();
       throw new VectorException(
           "%s: member %s cannot be %s"

@@ -43,8 +43,7 @@ public final class VectorReport {
   public List<String> toLines() {
     List<String> lines = new ArrayList<>();
     lines.add(file);
-    lines.add(
-        "  " + FORM.formatted("kind", "matched", "differing", "on purpose", "not covered"));
+    lines.add("  " + FORM.formatted("kind", "matched", "differing", "on purpose", "not covered"));
     for (String kind : counts.keySet()) {
       List<Object> row = new ArrayList<>();
       row.add(kind);

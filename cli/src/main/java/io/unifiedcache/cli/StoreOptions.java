@@ -1,0 +1,100 @@
+package io.unifiedcache.cli;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.config.Option;
+import io.unifiedcache.api.config.Settings;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.CacheStoreProvider;
+import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.linker.Backends;
+import io.unifiedcache.linker.SettingsSources;
+import io.unifiedcache.linker.UnifiedCache;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+
+/** The options that choose a backend and its settings. */
+final class StoreOptions {
+  @CommandLine.Option(
+      names = "--backend",
+      paramLabel = "NAME",
+      defaultValue = "memory",
+      description = "The backend (default: ${DEFAULT-VALUE}).")
+  @SuppressWarnings("NullAway.Init") // Set by picocli.
+  private String backend;
+
+  @CommandLine.Option(
+      names = "-o",
+      paramLabel = "KEY=VALUE",
+      description =
+          "A setting of the backend or the linker, as 'unified-cache backends' lists them."
+              + " It wins over the environment, which wins over the file of --settings.")
+  private List<String> assignments = new ArrayList<>();
+
+  @CommandLine.Option(
+      names = "--settings",
+      paramLabel = "FILE",
+      description = "A properties file with settings.")
+  private @Nullable Path file;
+
+  /**
+   * An open store, and the settings for linkers over it.
+   *
+   * @param backend the name of the backend
+   * @param store the store
+   * @param linkerSettings the settings of linkers that were set, by key
+   */
+  record Opened(String backend, CacheStore store, Map<String, String> linkerSettings) {}
+
+  /**
+   * Opens the store.
+   *
+   * @param more assignments that win over those of the user
+   * @throws CacheException if the settings are wrong or the store cannot be opened
+   */
+  Opened open(List<String> more) {
+    CacheStoreProvider provider = Backends.discover().named(backend);
+    SettingsSources sources = SettingsSources.none();
+    if (file != null) {
+      sources = sources.file(file);
+    }
+    sources = sources.environment(System.getenv()).commandLine(assignments).commandLine(more);
+    List<Option<?>> linkerOptions = UnifiedCache.linkerOptions();
+    List<Option<?>> all = new ArrayList<>(provider.options());
+    all.addAll(linkerOptions);
+    Settings settings = sources.resolve(all);
+    return new Opened(backend, open(provider, settings), shown(settings, linkerOptions));
+  }
+
+  private CacheStore open(CacheStoreProvider provider, Settings settings) {
+    try {
+      return provider.open(
+          settings.only(provider.options()), StoreContext.of("unified-cache-" + backend));
+    } catch (CacheException e) {
+      throw e;
+    } catch (RuntimeException | LinkageError e) {
+      // A missing native library is a LinkageError.
+      throw new CacheException(
+          FailureCode.INTERNAL, "backend " + backend + " could not be opened: " + e, e);
+    }
+  }
+
+  private static Map<String, String> shown(Settings settings, List<Option<?>> options) {
+    Map<String, String> shown = new LinkedHashMap<>();
+    for (Option<?> option : options) {
+      if (settings.isSet(option)) {
+        shown.put(option.name(), show(settings, option));
+      }
+    }
+    return shown;
+  }
+
+  private static <T> String show(Settings settings, Option<T> option) {
+    return option.show(settings.get(option));
+  }
+}
