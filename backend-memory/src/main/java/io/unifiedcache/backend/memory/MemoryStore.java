@@ -149,7 +149,7 @@ final class MemoryStore implements CacheStore {
           refused++;
         }
       }
-      countFailed(refused);
+      count(refused, /* absences= */ 0);
       return result.build();
     } finally {
       exit();
@@ -166,7 +166,7 @@ final class MemoryStore implements CacheStore {
       for (int i = 0; i < ops.size(); i++) {
         admit(EntryCopy.of(i, ops.get(i)), waiting, result);
       }
-      countFailed(ops.size() - waiting.size());
+      count(ops.size() - waiting.size(), /* absences= */ 0);
       while (!waiting.isEmpty()) {
         waiting = reserve(waiting, reserved, result, by);
         copier.run(new Transfer(reserved, slabs, by, copier.parallelism()));
@@ -189,7 +189,7 @@ final class MemoryStore implements CacheStore {
       for (int i = 0; i < ops.size(); i++) {
         admit(EntryCopy.of(i, ops.get(i)), wanted, result);
       }
-      countFailed(ops.size() - wanted.size());
+      count(ops.size() - wanted.size(), /* absences= */ 0);
       pin(wanted, pinned, result);
       copier.run(new Transfer(pinned, slabs, by, copier.parallelism()));
       countRead(pinned, result);
@@ -387,8 +387,7 @@ final class MemoryStore implements CacheStore {
           result.failed(i, opened.failure(op.entry()));
         }
       }
-      countFailed(ops.size() - copies.size() - missing);
-      countAbsent(missing);
+      count(ops.size() - copies.size() - missing, missing);
       copier.run(new Transfer(copies, slabs, by, copier.parallelism()));
       countRead(copies, result);
       return result.build();
@@ -454,36 +453,49 @@ final class MemoryStore implements CacheStore {
 
   /**
    * Reserves room for those whose keys are free, and answers those that are present or find none.
-   * If that leaves only keys that other calls are putting, waits for one of those.
+   * While that leaves only keys that other calls are putting, waits for those.
    *
-   * @return those that are to be tried again: their keys are being put, by others or in this batch
+   * @return those to try again, for their keys are being put, by others or in this batch
    */
   private List<EntryCopy> reserve(
       List<EntryCopy> waiting, List<EntryCopy> reserved, BatchResult.Builder result, Deadline by) {
-    List<EntryCopy> again = new ArrayList<>();
+    boolean interrupted = false;
     lock.lock();
     try {
-      for (EntryCopy copy : waiting) {
-        if (!reserve(copy, reserved, result)) {
-          again.add(copy);
-        }
-      }
-      if (reserved.isEmpty() && !again.isEmpty()) {
+      List<EntryCopy> again = reserveFree(waiting, reserved, result);
+      while (reserved.isEmpty() && !again.isEmpty()) {
         if (by.hasPassed()) {
-          for (EntryCopy copy : again) {
-            fail(copy, copy.late(), result);
-          }
-          again.clear();
-        } else {
-          nap(by);
+          again.forEach(copy -> fail(copy, copy.late(), result));
+          return List.of();
         }
+        try {
+          long unused = settled.awaitNanos(Math.min(by.remainingNanos(), LONGEST_NAP));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+        again = reserveFree(again, reserved, result);
       }
       return again;
     } finally {
       lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 
+  private List<EntryCopy> reserveFree(
+      List<EntryCopy> waiting, List<EntryCopy> reserved, BatchResult.Builder result) {
+    List<EntryCopy> again = new ArrayList<>();
+    for (EntryCopy copy : waiting) {
+      if (!reserve(copy, reserved, result)) {
+        again.add(copy);
+      }
+    }
+    return again;
+  }
+
+  /** Answers or reserves one, unless its key is being put. */
   private boolean reserve(EntryCopy copy, List<EntryCopy> reserved, BatchResult.Builder result) {
     boolean mayGrow = true;
     while (true) {
@@ -518,7 +530,9 @@ final class MemoryStore implements CacheStore {
    */
   private boolean grow() {
     if (slabs.isGrowing()) {
-      settled.awaitUninterruptibly();
+      while (slabs.isGrowing()) {
+        settled.awaitUninterruptibly();
+      }
       return true;
     }
     long bytes = slabs.beginGrowth();
@@ -532,22 +546,9 @@ final class MemoryStore implements CacheStore {
       settled.signalAll();
     }
     if (segment == null) {
-      LOG.warn("the system has no {} bytes of memory to spare; keeping to {}", bytes, slabs);
+      LOG.warn("the system has no {} bytes of memory to spare; the store keeps to less", bytes);
     }
     return segment != null;
-  }
-
-  /** Sleeps until something is settled, or for a while; keeps the interrupt for the caller. */
-  private void nap(Deadline by) {
-    boolean interrupted = Thread.interrupted();
-    try {
-      long unused = settled.awaitNanos(Math.min(by.remainingNanos(), LONGEST_NAP));
-    } catch (InterruptedException e) {
-      interrupted = true;
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   private void publish(List<EntryCopy> reserved, BatchResult.Builder result) {
@@ -646,18 +647,15 @@ final class MemoryStore implements CacheStore {
     result.failed(copy.entry, failure);
   }
 
-  private void countFailed(int entries) {
-    if (entries > 0) {
-      lock.lock();
-      failed += entries;
-      lock.unlock();
+  private void count(int failures, int absences) {
+    if (failures == 0 && absences == 0) {
+      return;
     }
-  }
-
-  private void countAbsent(int entries) {
-    if (entries > 0) {
-      lock.lock();
-      absent += entries;
+    lock.lock();
+    try {
+      failed += failures;
+      absent += absences;
+    } finally {
       lock.unlock();
     }
   }
