@@ -69,17 +69,17 @@ public final class PrefixLookup {
    * restore.intersection}), and for each pool the longest length that it alone admits.
    *
    * <p>Pools are evaluated in their order, the anchor first. A pool that admits nothing, or comes
-   * after the set has become empty, is not in the map of hits.
+   * after the set has become empty, is not in the map of hits. Without a pool nothing restricts the
+   * set; that a model has one is seen to where its pools are put together.
    *
    * @param pages the pages of the prompt, from the first on; without any, no question is asked
    * @param pools the pools, in the order in which they are evaluated
-   * @throws IllegalArgumentException if there is no pool, or there are two anchors
+   * @throws IllegalArgumentException if there are two anchors
    */
   public PoolTransferResult lookup(List<PageKey> pages, List<AskedPool> pools) {
     List<AskedPool> anchors = pools.stream().filter(AskedPool::anchor).toList();
-    if (pools.isEmpty() || anchors.size() > 1) {
-      throw new IllegalArgumentException(
-          "a lookup asks about one pool or more and at most one anchor, not about " + pools);
+    if (anchors.size() > 1) {
+      throw new IllegalArgumentException("a lookup has at most one anchor, not " + anchors);
     }
     if (pages.isEmpty()) {
       return new PoolTransferResult(RestorablePrefixes.none(), Map.of());

@@ -1,0 +1,180 @@
+package io.unifiedcache.linker.direct;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.linker.Completion;
+import io.unifiedcache.api.linker.LoadBatch;
+import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.linker.RestorablePrefixes;
+import io.unifiedcache.api.linker.TransferRequest;
+import io.unifiedcache.linker.direct.ScriptedStore.Step;
+import io.unifiedcache.linker.rank.LocalRanks;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.Function;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Two ranks over one store each, driven by a thread each. */
+@Timeout(60)
+class RanksTest {
+  /** Runs a step on every rank at once and returns the results by rank. */
+  private static <T> List<T> onEach(List<Rig> rigs, Function<Rig, T> step) throws Exception {
+    try (ExecutorService threads = Executors.newFixedThreadPool(rigs.size())) {
+      List<Future<T>> futures = new ArrayList<>();
+      for (Rig rig : rigs) {
+        Callable<T> call = () -> step.apply(rig);
+        futures.add(threads.submit(call));
+      }
+      List<T> results = new ArrayList<>();
+      for (Future<T> future : futures) {
+        results.add(future.get());
+      }
+      return results;
+    }
+  }
+
+  private static List<Rig> ranks(Function<Rig.Plan, Rig.Plan> change) {
+    List<Rig> rigs = new ArrayList<>();
+    for (RankCollective rank : LocalRanks.of(2)) {
+      rigs.add(change.apply(Rig.plan().withStore(new ScriptedStore()).withRanks(rank)).build());
+    }
+    return rigs;
+  }
+
+  private static void closeAll(List<Rig> rigs) {
+    rigs.forEach(Rig::close);
+  }
+
+  private static String storeAll(Rig rig, List<PageKey> pages) {
+    rig.store("s", pages);
+    return "stored";
+  }
+
+  @Test
+  @DisplayName("restore.intersection: ranks intersect, and the minimum of maxima is not used")
+  void lookup_ranksDiffer_intersects() throws Exception {
+    List<Rig> rigs = ranks(Rig.Plan::withSwa);
+    List<PageKey> pages = Rig.pages("p", 4);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    Rig second = rigs.get(1);
+    // Rank 0 can resume at 1, 2, 3, 4; rank 1 only at 1 and 4 of its own.
+    second.store.objects.remove(second.object(pages.get(1), Rig.SWA, 0));
+    rigs.get(0).store.objects.remove(rigs.get(0).object(pages.get(3), PoolName.KV, 0));
+    List<RestorablePrefixes> sets =
+        onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).restorable());
+    assertThat(sets).containsExactly(RestorablePrefixes.of(1), RestorablePrefixes.of(1));
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("load.ranks-agree: if one rank fails a request, every rank's completion says failed")
+  void pollLoads_oneRankFails_allSayFailed() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan);
+    List<PageKey> bad = Rig.pages("bad", 2);
+    List<PageKey> good = Rig.pages("good", 1);
+    onEach(rigs, rig -> storeAll(rig, bad));
+    onEach(rigs, rig -> storeAll(rig, good));
+    rigs.get(1).store.script =
+        Scripts.failing(Step.READ, rigs.get(1).object(bad.get(1), PoolName.KV, 0));
+    List<List<Completion>> completions =
+        onEach(
+            rigs,
+            rig -> {
+              rig.linker.load(rig.request("bad", bad, 0));
+              rig.linker.load(rig.request("good", good, 4));
+              LoadBatch batch = rig.linker.startLayerWiseLoading();
+              batch.awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+              return List.of(rig.pollLoad(), rig.pollLoad());
+            });
+    for (List<Completion> ofRank : completions) {
+      assertThat(ofRank.get(0).id()).isEqualTo("bad");
+      assertThat(ofRank.get(0).failures()).hasSize(1);
+      assertThat(ofRank.get(0).failures().getFirst().page()).isEqualTo(bad.get(1));
+      assertThat(ofRank.get(1)).isEqualTo(new Completion("good", List.of()));
+    }
+    assertThat(completions.get(0).getFirst().failures().getFirst().cause().code())
+        .isEqualTo(FailureCode.OTHER_RANK);
+    assertThat(completions.get(1).getFirst().failures().getFirst().cause())
+        .isEqualTo(Scripts.BROKEN);
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("a load starts when it is ready on every rank")
+  void startLayerWiseLoading_readyOnOneRank_waits() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan);
+    List<PageKey> pages = Rig.pages("p", 1);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    CompletableFuture<String> late = new CompletableFuture<>();
+    rigs.forEach(
+        rig ->
+            rig.linker.load(
+                new TransferRequest(
+                    "a",
+                    rig.request("a", pages, 0).transfers(),
+                    rig == rigs.get(0) ? CompletableFuture.completedFuture("now") : late)));
+    assertThat(onEach(rigs, rig -> rig.linker.startLayerWiseLoading().requests()))
+        .containsExactly(List.of(), List.of());
+    late.complete("now");
+    assertThat(onEach(rigs, rig -> rig.linker.startLayerWiseLoading().requests()))
+        .containsExactly(List.of("a"), List.of("a"));
+    assertThat(onEach(rigs, Rig::pollLoad)).allMatch(Completion::ok);
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("offload.owner: a replicated page is written once, and others follow the owner")
+  void offload_replicated_ownerWritesAndDecides() throws Exception {
+    List<Rig> rigs = ranks(Rig.Plan::replicated);
+    List<PageKey> pages = Rig.pages("p", 2);
+    Rig owner = rigs.get(0);
+    assertThat(owner.object(pages.get(0), PoolName.KV, 0))
+        .isEqualTo(rigs.get(1).object(pages.get(0), PoolName.KV, 0));
+    owner.store.script = Scripts.failing(Step.PUT, owner.object(pages.get(1), PoolName.KV, 0));
+    List<Completion> completions =
+        onEach(
+            rigs,
+            rig -> {
+              rig.linker.offload(rig.request("a", pages, 0));
+              return rig.pollOffload();
+            });
+    assertThat(rigs.get(1).store.calls).isEmpty();
+    assertThat(completions)
+        .allSatisfy(
+            completion -> {
+              assertThat(completion.failures()).hasSize(1);
+              assertThat(completion.failures().getFirst().page()).isEqualTo(pages.get(1));
+            });
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("load.ranks-agree: a dead rank is an outcome by the deadline")
+  void poll_rankDead_failsEverything() throws Exception {
+    List<Rig> rigs =
+        ranks(plan -> plan.withTimeouts(Duration.ofSeconds(20), Duration.ofMillis(50)));
+    List<PageKey> pages = Rig.pages("p", 1);
+    Rig alive = rigs.get(0);
+    alive.linker.offload(alive.request("a", pages, 0));
+    Completion completion = alive.pollOffload();
+    assertThat(completion.failures().getFirst().cause().code()).isEqualTo(FailureCode.OTHER_RANK);
+    assertThat(completion.failures().getFirst().cause().message()).contains("{1}");
+    // From now on nothing is offered, and nothing hangs.
+    assertThat(alive.linker.lookup(pages, alive.queries()).restorable().isEmpty()).isTrue();
+    alive.linker.load(alive.request("b", pages, 0));
+    assertThat(alive.linker.startLayerWiseLoading().requests()).containsExactly("b");
+    assertThat(alive.pollLoad().ok()).isFalse();
+    closeAll(rigs);
+  }
+}

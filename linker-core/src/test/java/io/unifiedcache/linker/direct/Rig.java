@@ -1,0 +1,296 @@
+package io.unifiedcache.linker.direct;
+
+import io.unifiedcache.api.HostMemory;
+import io.unifiedcache.api.MonotonicClock;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.linker.CacheLinker;
+import io.unifiedcache.api.linker.Completion;
+import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
+import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.LayerBuffer;
+import io.unifiedcache.api.linker.PoolQuery;
+import io.unifiedcache.api.linker.PoolTransfer;
+import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.linker.Slots;
+import io.unifiedcache.api.linker.TransferRequest;
+import io.unifiedcache.linker.config.LinkerOptions;
+import io.unifiedcache.linker.config.LoadPath;
+import io.unifiedcache.linker.key.CacheIdentity;
+import io.unifiedcache.linker.key.EmptySegments;
+import io.unifiedcache.linker.key.KeyForm;
+import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.pool.PoolLayouts;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * A small engine: pools of a few slots, filled and checked by a pattern, and a linker over them.
+ */
+final class Rig implements AutoCloseable {
+  static final PoolName SWA = new PoolName("swa");
+  static final int LAYERS = 3;
+  static final int SLOTS = 16;
+  static final Duration LONG = Duration.ofSeconds(20);
+
+  private static final long PIECE = 24;
+
+  final ScriptedStore store;
+  final DevicePools pools;
+  final KeyLayout layout;
+  final CacheLinker linker;
+
+  private final Arena arena = Arena.ofShared();
+  private final Deque<Completion> loaded = new ArrayDeque<>();
+  private final Deque<Completion> offloaded = new ArrayDeque<>();
+
+  /** What a rig is made of; each method returns a changed copy. */
+  record Plan(
+      ScriptedStore store,
+      boolean swa,
+      boolean rankReplicated,
+      RankCollective ranks,
+      LinkerOptions options,
+      MonotonicClock clock) {
+    Plan withStore(ScriptedStore value) {
+      return new Plan(value, swa, rankReplicated, ranks, options, clock);
+    }
+
+    Plan withSwa() {
+      return new Plan(store, true, rankReplicated, ranks, options, clock);
+    }
+
+    Plan replicated() {
+      return new Plan(store, swa, true, ranks, options, clock);
+    }
+
+    Plan withRanks(RankCollective value) {
+      return new Plan(store, swa, rankReplicated, value, options, clock);
+    }
+
+    Plan withClock(MonotonicClock value) {
+      return new Plan(store, swa, rankReplicated, ranks, options, value);
+    }
+
+    Plan withOptions(LinkerOptions value) {
+      return new Plan(store, swa, rankReplicated, ranks, value, clock);
+    }
+
+    Plan withLoadPath(LoadPath path) {
+      LinkerOptions o = options;
+      return withOptions(
+          new LinkerOptions(
+              path,
+              o.lookupTimeout(),
+              o.loadTimeout(),
+              o.offloadTimeout(),
+              o.closeTimeout(),
+              o.rankTimeout(),
+              o.offloadThreads(),
+              o.suspectExpiry(),
+              o.groups()));
+    }
+
+    Plan withTimeouts(Duration close, Duration rank) {
+      LinkerOptions o = options;
+      return withOptions(
+          new LinkerOptions(
+              o.loadPath(),
+              o.lookupTimeout(),
+              o.loadTimeout(),
+              o.offloadTimeout(),
+              close,
+              rank,
+              o.offloadThreads(),
+              o.suspectExpiry(),
+              o.groups()));
+    }
+
+    Rig build() {
+      return new Rig(this);
+    }
+  }
+
+  static Plan plan() {
+    return new Plan(
+        new ScriptedStore(),
+        /* swa= */ false,
+        /* rankReplicated= */ false,
+        RankCollective.ALONE,
+        LinkerOptions.defaults(),
+        MonotonicClock.SYSTEM);
+  }
+
+  private Rig(Plan plan) {
+    store = plan.store();
+    List<DevicePool> list = new ArrayList<>();
+    list.add(PoolLayouts.keysAndValues(PoolName.KV, PoolName.KV, buffers(LAYERS), buffers(LAYERS)));
+    if (plan.swa()) {
+      list.add(PoolLayouts.packedKeysAndValues(SWA, SWA, buffers(LAYERS), buffers(LAYERS)));
+    }
+    pools = new DevicePools(list, plan.rankReplicated());
+    RankCollective ranks = plan.ranks();
+    layout =
+        KeyLayout.of(
+            KeyForm.STRICT,
+            CacheIdentity.builder().model("m").tensor(ranks.rank(), ranks.size()).build(),
+            plan.rankReplicated(),
+            EmptySegments.KEEP);
+    linker =
+        DirectLinker.open(
+            store,
+            /* ownsStore= */ true,
+            layout,
+            pools,
+            ranks,
+            plan.options(),
+            plan.clock(),
+            "rig-" + ranks.rank());
+  }
+
+  private List<LayerBuffer> buffers(int layers) {
+    return IntStream.range(0, layers)
+        .mapToObj(
+            layer -> new LayerBuffer(layer, HostMemory.of(arena.allocate(SLOTS * PIECE)), PIECE))
+        .toList();
+  }
+
+  /** Returns page keys that are the name and a number from 0 on. */
+  static List<PageKey> pages(String name, int count) {
+    return IntStream.range(0, count).mapToObj(i -> new PageKey(name + i)).toList();
+  }
+
+  List<PoolQuery> queries() {
+    return pools.sources().stream()
+        .map(
+            source ->
+                source.equals(PoolName.KV)
+                    ? PoolQuery.allPages(source)
+                    : PoolQuery.trailingPages(source, 2))
+        .toList();
+  }
+
+  /** Returns a request for the same pages and slots of every source. */
+  TransferRequest request(String id, List<PageKey> pages, long firstSlot) {
+    return new TransferRequest(
+        id,
+        pools.sources().stream()
+            .map(source -> new PoolTransfer(source, pages, Slots.range(firstSlot, pages.size())))
+            .toList());
+  }
+
+  /** Fills the slots as if the pages had been computed, and stores them. */
+  void store(String id, List<PageKey> pages) {
+    for (int i = 0; i < pages.size(); i++) {
+      fill(pages.get(i), i);
+    }
+    linker.offload(request(id, pages, 0));
+    Completion completion = pollOffload();
+    if (!completion.ok()) {
+      throw new AssertionError("not stored: " + completion);
+    }
+    poison();
+  }
+
+  /** Returns the next completion of an offload. */
+  Completion pollOffload() {
+    if (offloaded.isEmpty()) {
+      offloaded.addAll(linker.pollOffloads(LONG));
+    }
+    return offloaded.removeFirst();
+  }
+
+  /** Returns the next completions of offloads. */
+  List<Completion> pollAllOffloads(int count) {
+    List<Completion> all = new ArrayList<>();
+    while (all.size() < count) {
+      all.addAll(linker.pollOffloads(LONG));
+    }
+    return all;
+  }
+
+  /** Returns the next completion of a load. */
+  Completion pollLoad() {
+    if (loaded.isEmpty()) {
+      loaded.addAll(linker.pollLoads(LONG));
+    }
+    return loaded.removeFirst();
+  }
+
+  /** Returns the key of an object of a page. */
+  ObjectKey object(PageKey page, PoolName pool, int component) {
+    DevicePool of =
+        pools.pools().stream().filter(each -> each.name().equals(pool)).findFirst().orElseThrow();
+    List<String> names = of.components().stream().map(Component::name).toList();
+    return layout.templates(pool, names).get(component).key(page);
+  }
+
+  void fill(PageKey page, long slot) {
+    eachPiece(slot, (name, piece) -> piece.copyFrom(pattern(page, name)));
+  }
+
+  /** Returns whether a layer of a slot holds what was computed for the page. */
+  boolean holds(PageKey page, long slot, int layer) {
+    boolean[] good = {true};
+    eachPiece(
+        slot,
+        (name, piece) -> {
+          if (name.endsWith("/" + layer) && piece.mismatch(pattern(page, name)) >= 0) {
+            good[0] = false;
+          }
+        });
+    return good[0];
+  }
+
+  /** Returns whether every layer of a slot holds what was computed for the page. */
+  boolean holds(PageKey page, long slot) {
+    return IntStream.range(0, LAYERS).allMatch(layer -> holds(page, slot, layer));
+  }
+
+  /** Overwrites every slot. */
+  void poison() {
+    for (long slot = 0; slot < SLOTS; slot++) {
+      eachPiece(slot, (name, piece) -> piece.fill((byte) 0xdb));
+    }
+  }
+
+  private interface PieceAction {
+    void accept(String name, MemorySegment piece);
+  }
+
+  private void eachPiece(long slot, PieceAction action) {
+    for (DevicePool pool : pools.pools()) {
+      for (Component component : pool.components()) {
+        int index = 0;
+        for (LayerBuffer buffer : component.buffers()) {
+          String name = pool.name() + "/" + component.name() + "/" + index++ + "/" + buffer.layer();
+          action.accept(name, ((HostMemory) buffer.piece(slot)).segment());
+        }
+      }
+    }
+  }
+
+  private static MemorySegment pattern(PageKey page, String name) {
+    MemorySegment pattern = MemorySegment.ofArray(new byte[(int) PIECE]);
+    int seed = (page + name).hashCode();
+    for (int i = 0; i < PIECE; i++) {
+      pattern.set(ValueLayout.JAVA_BYTE, i, (byte) (seed >>> (i % 4 * 8) ^ i * 31));
+    }
+    return pattern;
+  }
+
+  @Override
+  public void close() {
+    linker.close();
+    arena.close();
+  }
+}
