@@ -64,14 +64,18 @@ public final class HostMemory implements Memory {
     return segment.scope().isAlive();
   }
 
+  /** Segments themselves do not compare their sizes. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof HostMemory that && segment.equals(that.segment);
+    return other instanceof HostMemory that
+        && segment.address() == that.segment.address()
+        && segment.byteSize() == that.segment.byteSize()
+        && segment.scope().equals(that.segment.scope());
   }
 
   @Override
   public int hashCode() {
-    return segment.hashCode();
+    return Objects.hash(segment.address(), segment.byteSize());
   }
 
   @Override

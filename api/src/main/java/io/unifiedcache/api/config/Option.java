@@ -1,5 +1,6 @@
 package io.unifiedcache.api.config;
 
+import java.math.BigInteger;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
@@ -30,6 +31,7 @@ import org.jspecify.annotations.Nullable;
 public final class Option<T> {
   private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9_-]*(\\.[a-z][a-z0-9_-]*)*");
 
+  private static final Pattern WHOLE_NUMBER = Pattern.compile("-?[0-9]+");
   private static final String MASK = "***";
 
   private final String name;
@@ -81,16 +83,16 @@ public final class Option<T> {
         form,
         description,
         text -> {
-          long value;
-          try {
-            value = Long.parseLong(text.strip());
-          } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("\"" + text + "\" is not " + form, e);
+          String digits = text.strip();
+          if (!WHOLE_NUMBER.matcher(digits).matches()) {
+            throw refusal(text, form);
           }
-          if (value < least || value > most) {
-            throw new IllegalArgumentException(value + " is not " + form);
+          BigInteger value = new BigInteger(digits);
+          if (value.compareTo(BigInteger.valueOf(least)) < 0
+              || value.compareTo(BigInteger.valueOf(most)) > 0) {
+            throw refusal(text, form);
           }
-          return value;
+          return value.longValueExact();
         },
         value -> Long.toString(value));
   }
@@ -107,7 +109,7 @@ public final class Option<T> {
             switch (text.strip().toLowerCase(Locale.ROOT)) {
               case "true", "on", "yes", "1" -> true;
               case "false", "off", "no", "0" -> false;
-              default -> throw new IllegalArgumentException("\"" + text + "\" is not " + form);
+              default -> throw refusal(text, form);
             },
         value -> Boolean.toString(value));
   }
@@ -150,12 +152,16 @@ public final class Option<T> {
             values.stream()
                 .filter(value -> spelled(value).equals(text.strip().toLowerCase(Locale.ROOT)))
                 .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException("\"" + text + "\" is not " + form)),
+                .orElseThrow(() -> refusal(text, form)),
         Option::spelled);
   }
 
   private static String spelled(Enum<?> constant) {
     return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  private static IllegalArgumentException refusal(String text, String form) {
+    return new IllegalArgumentException("\"" + text + "\" is not " + form);
   }
 
   private static <T> Option<T> of(
@@ -226,7 +232,7 @@ public final class Option<T> {
         text -> {
           T value = parser.apply(text);
           if (!accepted.test(value)) {
-            throw new IllegalArgumentException("\"" + text + "\" is not " + narrower);
+            throw refusal(text, narrower);
           }
           return value;
         },

@@ -29,8 +29,8 @@ public final class BatchResult {
     if (status == ObjectStatus.FAILED) {
       throw new IllegalArgumentException("FAILED needs a failure; use allFailed");
     }
-    ObjectStatus[] statuses = new ObjectStatus[size];
-    Arrays.fill(statuses, status);
+    ObjectStatus[] statuses = new ObjectStatus[requireSize(size)];
+    Arrays.fill(statuses, Objects.requireNonNull(status, "status"));
     return new BatchResult(statuses, null);
   }
 
@@ -46,6 +46,13 @@ public final class BatchResult {
   /** Returns a builder of a result with {@code size} entries. */
   public static Builder builder(int size) {
     return new Builder(size);
+  }
+
+  private static int requireSize(int size) {
+    if (size < 0) {
+      throw new IllegalArgumentException("a batch cannot have " + size + " entries");
+    }
+    return size;
   }
 
   /** Returns the number of entries. */
@@ -89,6 +96,18 @@ public final class BatchResult {
   }
 
   @Override
+  public boolean equals(Object other) {
+    return other instanceof BatchResult that
+        && Arrays.equals(statuses, that.statuses)
+        && Arrays.equals(failures, that.failures);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * Arrays.hashCode(statuses) + Arrays.hashCode(failures);
+  }
+
+  @Override
   public String toString() {
     StringBuilder text = new StringBuilder("BatchResult[size=").append(size());
     for (ObjectStatus status : ObjectStatus.values()) {
@@ -108,10 +127,7 @@ public final class BatchResult {
     private boolean built;
 
     private Builder(int size) {
-      if (size < 0) {
-        throw new IllegalArgumentException("a batch cannot have " + size + " entries");
-      }
-      statuses = new @Nullable ObjectStatus[size];
+      statuses = new @Nullable ObjectStatus[requireSize(size)];
     }
 
     /**

@@ -78,7 +78,6 @@ public record StrictKey(
           "it has " + parts.length + " parts and begins with " + parts[0]);
     }
     String[] tensor = numbers("tp", parts[7], 2);
-    String[] decode = numbers("dcp", parts[10], 3);
     boolean rankReplicated = tensor[0].equals(StrictText.ABSENT);
     CacheIdentity identity =
         new CacheIdentity(
@@ -92,10 +91,7 @@ public record StrictKey(
                 rankReplicated ? 0 : Integer.parseInt(tensor[0]), Integer.parseInt(tensor[1])),
             shard(numbers("pp", parts[8], 2)),
             shard(numbers("cp", parts[9], 2)),
-            decode.length == 1
-                ? Optional.empty()
-                : Optional.of(
-                    new CacheIdentity.DecodeContext(shard(decode), Integer.parseInt(decode[2]))),
+            decodeContext(parts[10]),
             number(after("sh", parts[11])));
     return new StrictKey(
         identity,
@@ -115,14 +111,22 @@ public record StrictKey(
         : OptionalInt.of(Integer.parseInt(part));
   }
 
+  private static Optional<CacheIdentity.DecodeContext> decodeContext(String part) {
+    if (after("dcp", part).equals(StrictText.ABSENT)) {
+      return Optional.empty();
+    }
+    String[] numbers = numbers("dcp", part, 3);
+    return Optional.of(
+        new CacheIdentity.DecodeContext(shard(numbers), Integer.parseInt(numbers[2])));
+  }
+
   private static CacheIdentity.Shard shard(String[] numbers) {
     return new CacheIdentity.Shard(Integer.parseInt(numbers[0]), Integer.parseInt(numbers[1]));
   }
 
-  /** Returns the {@code count} numbers of a part, or the mark of absence alone. */
   private static String[] numbers(String name, String part, int count) {
     String[] numbers = after(name, part).split("-", -1);
-    if (numbers.length != count && !(numbers.length == 1 && numbers[0].equals(StrictText.ABSENT))) {
+    if (numbers.length != count) {
       throw new IllegalArgumentException(part + " has not " + count + " numbers");
     }
     return numbers;

@@ -116,12 +116,15 @@ public final class PrefixLookup {
     }
     BitSet there = query(keys);
     int key = 0;
+    int absent = there.nextClearBit(0);
     for (int i = 0; i < pools.size(); i++) {
       int objects = pools.get(i).templates().size();
       BitSet complete = asked.get(i);
       for (int page = complete.nextSetBit(0); page >= 0; page = complete.nextSetBit(page + 1)) {
-        int firstAbsent = there.nextClearBit(key);
-        if (firstAbsent < key + objects) {
+        if (absent < key) {
+          absent = there.nextClearBit(key);
+        }
+        if (absent < key + objects) {
           complete.clear(page);
         }
         key += objects;
@@ -143,13 +146,14 @@ public final class PrefixLookup {
    * those with a suspect object, nor, where all pages are needed, any after the first of them.
    */
   private BitSet collect(List<PageKey> pages, AskedPool pool, List<ObjectKey> keys) {
+    List<KeyTemplate> templates = pool.templates();
     BitSet asked = new BitSet(pages.size());
     int page = 0;
     for (PageKey each : pages) {
       int before = keys.size();
       boolean sound = true;
-      for (KeyTemplate template : pool.templates()) {
-        ObjectKey key = template.key(each);
+      for (int i = 0; i < templates.size(); i++) {
+        ObjectKey key = templates.get(i).key(each);
         sound &= !suspect.test(key);
         keys.add(key);
       }

@@ -41,7 +41,9 @@ class LocalRanksTest {
       SplittableRandom random = new SplittableRandom(seed + rank);
       List<BitSet> ofRank = new ArrayList<>();
       for (int round = 0; round < rounds; round++) {
-        ofRank.add(BitSet.valueOf(new long[] {random.nextLong() | random.nextLong()}));
+        long mostlySet = random.nextLong();
+        mostlySet |= random.nextLong();
+        ofRank.add(BitSet.valueOf(new long[] {mostlySet}));
       }
       inputs.add(ofRank);
     }
