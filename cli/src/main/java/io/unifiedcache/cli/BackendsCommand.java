@@ -26,7 +26,11 @@ final class BackendsCommand implements Runnable {
   @Override
   public void run() {
     PrintWriter out = spec.commandLine().getOut();
-    Backends backends = Backends.discover();
+    show(Backends.discover(), out);
+    out.flush();
+  }
+
+  static void show(Backends backends, PrintWriter out) {
     for (Backends.Found found : backends.found()) {
       show(found, out);
     }
@@ -42,7 +46,6 @@ final class BackendsCommand implements Runnable {
     }
     out.println("every linker");
     table(UnifiedCache.linkerOptions(), out);
-    out.flush();
   }
 
   private static void show(Backends.Found found, PrintWriter out) {

@@ -167,6 +167,7 @@ final class ReplayCommand implements Callable<Integer> {
   @Override
   public Integer call() throws TraceException, IOException {
     ReplayPlan plan = plan();
+    requireFolder(json);
     Trace trace = trace();
     List<String> assignments =
         loadPath == null ? List.of() : List.of("linker.load-path=" + loadPath);
@@ -221,6 +222,17 @@ final class ReplayCommand implements Callable<Integer> {
           "--skip %d leaves none of the %d requests of the trace".formatted(skip, whole.size()));
     }
     return part;
+  }
+
+  /** Refuses a report that could not be written before all the work, not after it. */
+  private void requireFolder(@Nullable Path report) {
+    if (report == null) {
+      return;
+    }
+    Path folder = report.toAbsolutePath().getParent();
+    if (Files.isDirectory(report) || folder == null || !Files.isDirectory(folder)) {
+      throw mistake("--json " + report + " is not a file in a folder that exists");
+    }
   }
 
   /** Opens the linker of a rank. Page size and layers are part of what its bytes depend on. */

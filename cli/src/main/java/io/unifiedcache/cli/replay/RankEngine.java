@@ -27,10 +27,11 @@ import java.util.OptionalLong;
  * <p>Used by one thread. All ranks serve the same prompts in the same order.
  */
 final class RankEngine {
-  private static final Duration PATIENCE = Duration.ofSeconds(1);
-
-  /** How often to wait without seeing a completion before those outstanding count as lost. */
-  private static final int POLLS = 120;
+  /**
+   * How often to wait for a completion before those outstanding count as lost. Counted in polls,
+   * which answer alike on all ranks, so that all give up together.
+   */
+  private static final int POLLS = 100;
 
   private final int rank;
   private final ReplayPlan plan;
@@ -39,6 +40,7 @@ final class RankEngine {
   private final RankPools pools;
   private final int longestPrompt;
   private final FaultPlan faults;
+  private final Duration patience;
   private final Tally tally = new Tally();
 
   /** The offloads without a completion. */
@@ -55,13 +57,15 @@ final class RankEngine {
       CacheLinker linker,
       RankStore store,
       RankPools pools,
-      int longestPrompt) {
+      int longestPrompt,
+      Duration patience) {
     this.rank = rank;
     this.plan = plan;
     this.linker = linker;
     this.store = store;
     this.pools = pools;
     this.longestPrompt = longestPrompt;
+    this.patience = patience;
     this.faults = new FaultPlan(plan.failRate(), plan.seed());
   }
 
@@ -145,7 +149,7 @@ final class RankEngine {
     for (int layer = 0; layer < plan.layers(); layer++) {
       StoreFailure failure;
       try {
-        LayerProgress progress = batch.awaitLayer(layer, PATIENCE.multipliedBy(POLLS));
+        LayerProgress progress = batch.awaitLayer(layer, patience);
         failure = progress.failed().get(id);
       } catch (CacheException e) {
         tally.failure(id + ", layer " + layer + ": " + e.getMessage());
@@ -167,7 +171,7 @@ final class RankEngine {
   /** Returns the verdict of all ranks. */
   private boolean awaitLoad(String id) {
     for (int polls = 0; polls < POLLS; polls++) {
-      for (Completion completion : linker.pollLoads(PATIENCE)) {
+      for (Completion completion : linker.pollLoads(patience.dividedBy(POLLS))) {
         if (!completion.id().equals(id)) {
           throw new IllegalStateException(
               "rank %d waits for %s, but the linker completed %s"
@@ -197,7 +201,7 @@ final class RankEngine {
 
   private void settleOffloads(int most) {
     for (int polls = 0; offloads.size() > most && polls < POLLS; polls++) {
-      List<Completion> completions = linker.pollOffloads(PATIENCE);
+      List<Completion> completions = linker.pollOffloads(patience.dividedBy(POLLS));
       long now = System.nanoTime();
       for (Completion completion : completions) {
         Offload offload = offloads.remove(completion.id());

@@ -8,6 +8,7 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.linker.key.PageHasher;
 import io.unifiedcache.linker.rank.LocalRanks;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -47,13 +48,27 @@ public final class Replay {
 
   private static final PageHasher HASHER = PageHasher.of(Trace.BLOCK_TOKENS);
 
+  /** Longer than any deadline of a linker by default. */
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
+
   private final Trace trace;
   private final ReplayPlan plan;
+  private final Duration patience;
 
   /** Prepares a replay; nothing is allocated yet. */
   public Replay(Trace trace, ReplayPlan plan) {
+    this(trace, plan, PATIENCE);
+  }
+
+  /**
+   * Prepares a replay.
+   *
+   * @param patience how long to wait for a completion before it counts as lost
+   */
+  Replay(Trace trace, ReplayPlan plan, Duration patience) {
     this.trace = trace;
     this.plan = plan;
+    this.patience = patience;
   }
 
   /**
@@ -77,7 +92,7 @@ public final class Replay {
           CacheLinker linker = linkers.open(view, pools.pools(), collectives.get(rank));
           opened.add(linker);
           stores.add(view);
-          engines.add(new RankEngine(rank, plan, linker, view, pools, longest));
+          engines.add(new RankEngine(rank, plan, linker, view, pools, longest, patience));
         }
         return serve(engines, stores, store, threads, progress);
       } finally {

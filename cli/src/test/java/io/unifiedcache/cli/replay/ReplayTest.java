@@ -1,0 +1,215 @@
+package io.unifiedcache.cli.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.HostMemory;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.config.Settings;
+import io.unifiedcache.api.linker.CacheLinker;
+import io.unifiedcache.api.linker.Completion;
+import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.CacheStoreProvider;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.linker.Backends;
+import io.unifiedcache.linker.UnifiedCache;
+import io.unifiedcache.linker.key.CacheIdentity;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+
+class ReplayTest {
+  private static final Duration PATIENCE = Duration.ofMillis(500);
+
+  private static Trace sample(int requests) throws TraceException {
+    return Trace.sample().part(0, requests);
+  }
+
+  private static CacheStore memory() {
+    CacheStoreProvider provider = Backends.discover().named("memory");
+    return provider.open(
+        Settings.builder(provider.options()).build(), StoreContext.of("replay-test"));
+  }
+
+  private static CacheLinker link(CacheStore store, DevicePools pools, RankCollective ranks) {
+    return UnifiedCache.builder()
+        .store(store)
+        .identity(CacheIdentity.builder().model("test").tensor(ranks.rank(), ranks.size()).build())
+        .pools(pools)
+        .ranks(ranks)
+        .open();
+  }
+
+  private static ReplayReport run(
+      Trace trace, ReplayPlan plan, CacheStore store, UnaryOperator<CacheLinker> wrap) {
+    return new Replay(trace, plan, PATIENCE)
+        .run(store, (view, pools, ranks) -> wrap.apply(link(view, pools, ranks)), served -> {});
+  }
+
+  /** Returns the linker with the answers to one method changed. */
+  @SuppressWarnings("unchecked") // The answers of that method are of that type.
+  private static <T> CacheLinker changed(
+      CacheLinker linker, String method, UnaryOperator<T> change) {
+    return (CacheLinker)
+        Proxy.newProxyInstance(
+            CacheLinker.class.getClassLoader(),
+            new Class<?>[] {CacheLinker.class},
+            (proxy, called, arguments) -> {
+              try {
+                Object answer = called.invoke(linker, arguments);
+                return called.getName().equals(method) ? change.apply((T) answer) : answer;
+              } catch (InvocationTargetException e) {
+                throw e.getCause();
+              }
+            });
+  }
+
+  @Test
+  void run_reportsProgressAndCounts() throws TraceException {
+    int[] last = {0};
+    ReplayReport report;
+    try (CacheStore store = memory()) {
+      report =
+          new Replay(sample(50), ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 2))
+              .run(store, ReplayTest::link, served -> last[0] = served);
+    }
+
+    assertThat(last[0]).isEqualTo(50);
+    assertThat(report.ok()).isTrue();
+    assertThat(report.hitPages()).isEqualTo(sample(50).bestHitPages());
+    assertThat(report.bytesLoaded()).isEqualTo(2 * 1024 * report.hitPages());
+    assertThat(report.bytesOffloaded()).isEqualTo(2 * 1024 * report.distinctPages());
+  }
+
+  @Test
+  void run_storeAlreadyFilled_hitsMoreThanAnEmptyOneCould() throws TraceException {
+    ReplayPlan plan = ReplayPlanTest.plan(ModelPreset.HYBRID_SWA, 1024, 8, 1);
+    try (CacheStore store = memory()) {
+      run(sample(50), plan, store, linker -> linker);
+      ReplayReport second = run(sample(50), plan, store, linker -> linker);
+
+      assertThat(second.ok()).isTrue();
+      assertThat(second.tokenHitRate()).isGreaterThan(second.bestTokenHitRate());
+      assertThat(second.bytesOffloaded()).isZero();
+    }
+  }
+
+  @Test
+  void run_byteThatIsWrongInOneLayer_isAMismatchThatNamesIt() throws TraceException {
+    try (CacheStore store = new FlippingStore(memory())) {
+      ReplayReport report =
+          run(
+              sample(50),
+              ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 1),
+              store,
+              linker -> linker);
+
+      assertThat(report.ok()).isFalse();
+      assertThat(report.mismatches()).isEqualTo(1);
+      assertThat(report.firstMismatch().orElseThrow()).contains("pool kv", "layer 0", "byte 5 ");
+    }
+  }
+
+  @Test
+  void run_completionOfALoadThatNeverComes_isLostAndEndsTheReplay() throws TraceException {
+    try (CacheStore store = memory()) {
+      ReplayReport report =
+          run(
+              sample(50),
+              ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 2),
+              store,
+              linker -> changed(linker, "pollLoads", (List<Completion> all) -> List.of()));
+
+      assertThat(report.ok()).isFalse();
+      assertThat(report.lostCompletions()).isEqualTo(1);
+      assertThat(report.requests()).isLessThan(50);
+    }
+  }
+
+  @Test
+  void run_completionOfAnOffloadThatNeverComes_isLostAndEndsTheReplay() throws TraceException {
+    try (CacheStore store = memory()) {
+      ReplayReport report =
+          run(
+              sample(50),
+              ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 1),
+              store,
+              linker -> changed(linker, "pollOffloads", (List<Completion> all) -> List.of()));
+
+      assertThat(report.ok()).isFalse();
+      assertThat(report.lostCompletions()).isEqualTo(1);
+      assertThat(report.requests()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void run_rankThatThrows_endsTheReplayWithItsCause() throws TraceException {
+    Trace trace = sample(50);
+    try (CacheStore store = memory()) {
+      assertThatThrownBy(
+              () ->
+                  run(
+                      trace,
+                      ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 1),
+                      store,
+                      linker ->
+                          changed(
+                              linker,
+                              "lookup",
+                              answer -> {
+                                throw new IllegalStateException("broken on purpose");
+                              })))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("broken on purpose");
+    }
+  }
+
+  /** A store that flips a bit of the sixth byte of the first range that it reads. */
+  private static final class FlippingStore extends ForwardingStore {
+    private boolean flipped;
+
+    FlippingStore(CacheStore store) {
+      super(store);
+    }
+
+    @Override
+    public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+      ReadSession session = super.openSession(keys, by);
+      return new ReadSession() {
+        @Override
+        public BatchResult opened() {
+          return session.opened();
+        }
+
+        @Override
+        public BatchResult read(List<ReadOp> ops, Deadline readBy) {
+          BatchResult result = session.read(ops, readBy);
+          if (!flipped
+              && ops.getFirst().ranges().getFirst().target() instanceof HostMemory memory) {
+            MemorySegment segment = memory.segment();
+            byte right = segment.get(ValueLayout.JAVA_BYTE, 5);
+            segment.set(ValueLayout.JAVA_BYTE, 5, (byte) (right ^ 1));
+            flipped = true;
+          }
+          return result;
+        }
+
+        @Override
+        public void close() {
+          session.close();
+        }
+      };
+    }
+  }
+}
