@@ -93,6 +93,11 @@ public final class Backends {
     return collect(listener -> ProviderSearch.search(loader, listener));
   }
 
+  /** Returns backends that were found by other means, for tests. */
+  static Backends of(Found... found) {
+    return new Backends(List.of(found), List.of());
+  }
+
   private static Backends collect(Consumer<ProviderSearch.Listener> search) {
     List<Found> found = new ArrayList<>();
     List<Broken> broken = new ArrayList<>();

@@ -55,7 +55,8 @@ public interface CacheLinker extends AutoCloseable {
    * Returns loads that have ended on every rank, each once (rule {@code load.exactly-once}), in the
    * order they were started, and within a batch in the order they were queued.
    *
-   * @param atMost how long to wait for one that has ended on this rank; zero: not at all
+   * @param atMost how long to wait for one that has ended on this rank, the same on every rank;
+   *     zero: not at all
    */
   List<Completion> pollLoads(Duration atMost);
 
@@ -72,7 +73,8 @@ public interface CacheLinker extends AutoCloseable {
   /**
    * Returns offloads that have ended on every rank, each once, in the order they were queued.
    *
-   * @param atMost how long to wait for one that has ended on this rank; zero: not at all
+   * @param atMost how long to wait for one that has ended on this rank, the same on every rank;
+   *     zero: not at all
    */
   List<Completion> pollOffloads(Duration atMost);
 

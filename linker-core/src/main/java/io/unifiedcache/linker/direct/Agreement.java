@@ -44,14 +44,19 @@ final class Agreement {
     return ranks.rank() == 0;
   }
 
-  /** Returns the bits that are set on every rank; none once a rank is lost. */
-  BitSet and(BitSet bits) {
+  /**
+   * Returns the bits that are set on every rank; none once a rank is lost.
+   *
+   * @param head how much later than this rank another may come, beside the timeout: as long as it
+   *     may have waited for something of its own first
+   */
+  BitSet and(BitSet bits, Duration head) {
     if (isAlone()) {
       return bits;
     }
     if (lost == null) {
       try {
-        return ranks.and(bits, Deadline.after(timeout, clock));
+        return ranks.and(bits, Deadline.after(timeout.plus(head), clock));
       } catch (RankLostException e) {
         LOG.error("rank {} of {} is on its own from now on", ranks.rank(), ranks.size(), e);
         lost = StoreFailure.of(FailureCode.OTHER_RANK, "a rank is lost: " + e.getMessage());

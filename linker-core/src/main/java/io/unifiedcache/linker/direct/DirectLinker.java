@@ -252,7 +252,7 @@ public final class DirectLinker implements CacheLinker {
             });
     PoolTransferResult here = lookup.lookup(pages, asked);
     access.counters().lookup(failures.get());
-    BitSet everywhere = agreement.and(here.restorable().toBits());
+    BitSet everywhere = agreement.and(here.restorable().toBits(), access.options().lookupTimeout());
     return new PoolTransferResult(RestorablePrefixes.ofBits(everywhere), here.hits());
   }
 
@@ -341,7 +341,7 @@ public final class DirectLinker implements CacheLinker {
     if (candidates.isEmpty()) {
       return ready;
     }
-    BitSet everywhere = agreement.and(ready);
+    BitSet everywhere = agreement.and(ready, Duration.ZERO);
     if (agreement.isLost()) {
       everywhere.set(0, candidates.size());
     }

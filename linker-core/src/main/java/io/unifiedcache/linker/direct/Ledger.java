@@ -85,7 +85,7 @@ final class Ledger {
       transfer.goodPages().stream().forEach(bit -> good.set(first + bit));
       page += transfer.pages();
     }
-    BitSet goodEverywhere = agreement.and(good);
+    BitSet goodEverywhere = agreement.and(good, Duration.ZERO);
     List<Completion> completions = new ArrayList<>(heads.size());
     page = 0;
     for (Transfer transfer : heads) {
@@ -121,7 +121,7 @@ final class Ledger {
     } finally {
       lock.unlock();
     }
-    BitSet endedEverywhere = agreement.and(ended);
+    BitSet endedEverywhere = agreement.and(ended, atMost);
     return all.subList(0, (agreement.isLost() ? ended : endedEverywhere).nextClearBit(0));
   }
 

@@ -20,6 +20,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -156,6 +158,30 @@ class RanksTest {
               assertThat(completion.failures()).hasSize(1);
               assertThat(completion.failures().getFirst().page()).isEqualTo(pages.get(1));
             });
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("a rank that waits for its own load longer than the rank timeout is not lost")
+  void pollLoads_otherRankIsSlow_waitsForIt() throws Exception {
+    List<Rig> rigs =
+        ranks(plan -> plan.withTimeouts(Duration.ofSeconds(20), Duration.ofSeconds(2)));
+    List<PageKey> pages = Rig.pages("p", 1);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
+    rigs.get(1).store.script = gate;
+    try (ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor()) {
+      var unused = later.schedule(gate::open, 3, TimeUnit.SECONDS);
+      List<Completion> completions =
+          onEach(
+              rigs,
+              rig -> {
+                rig.linker.load(rig.request("a", pages, 0));
+                var started = rig.linker.startLayerWiseLoading();
+                return rig.pollLoad();
+              });
+      assertThat(completions).allMatch(Completion::ok);
+    }
     closeAll(rigs);
   }
 

@@ -49,7 +49,8 @@ final class Format {
           @Override
           public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes attributes) {
             String name = folder.getFileName().toString();
-            boolean skipped = name.equals("target") || name.startsWith(".");
+            boolean skipped =
+                name.equals("target") || (name.startsWith(".") && !name.equals(".ci"));
             return skipped ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
           }
 
