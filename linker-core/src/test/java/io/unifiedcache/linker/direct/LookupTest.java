@@ -13,7 +13,9 @@ import io.unifiedcache.linker.direct.ScriptedStore.Step;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
+@Timeout(60)
 class LookupTest {
   @Test
   @DisplayName("restore.intersection: every length at which all pools can resume")
