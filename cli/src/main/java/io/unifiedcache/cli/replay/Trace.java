@@ -195,7 +195,7 @@ public final class Trace {
       }
       json.endObject();
       if (json.peek() != JsonToken.END_DOCUMENT) {
-        throw new TraceException(where + ": expected one object a line, but more follows it");
+        throw new IllegalStateException("more than one object on a line");
       }
       return checked();
     }

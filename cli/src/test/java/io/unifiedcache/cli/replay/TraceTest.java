@@ -129,7 +129,7 @@ class TraceTest {
         "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 1, \"hash_ids\": [1, 2, 3]}"
             + " | expected 2 hash_ids",
         "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": [1]} {}"
-            + " | but more follows it",
+            + " | expected an object such as",
       })
   void of_lineNotInTheFormat_isRefusedWithItsPlace(String line, String message) {
     assertThatExceptionOfType(TraceException.class)
