@@ -177,7 +177,7 @@ class RanksTest {
               rigs,
               rig -> {
                 rig.linker.load(rig.request("a", pages, 0));
-                var started = rig.linker.startLayerWiseLoading();
+                var unusedBatch = rig.linker.startLayerWiseLoading();
                 return rig.pollLoad();
               });
       assertThat(completions).allMatch(Completion::ok);
