@@ -105,6 +105,20 @@ class MemoryStoreBudgetTest {
   }
 
   @Test
+  @DisplayName("store.no-space: memory that the system does not have")
+  void put_whenTheSystemHasNoMemory_findsNoRoomAndTheStoreGoesOn() {
+    try (MemoryStore store = Stores.open(1L << 60, 1L << 60, 1)) {
+      for (int i = 0; i < 2; i++) {
+        StoreFailure failure = put(store, "k", bytes(10, 1)).failure(0);
+        assertThat(failure.code()).isEqualTo(FailureCode.NO_SPACE);
+        assertThat(failure.retryable()).isTrue();
+      }
+      assertThat(exists(store, "k")).isEqualTo(ObjectStatus.ABSENT);
+      assertThat(store.stats().liveBytes()).isZero();
+    }
+  }
+
+  @Test
   @DisplayName("store.bounded: objects of no bytes are bounded, too")
   void put_ofManyEmptyObjects_evicts() {
     try (MemoryStore store = Stores.open(CAPACITY)) {

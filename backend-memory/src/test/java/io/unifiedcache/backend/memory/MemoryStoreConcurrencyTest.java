@@ -279,6 +279,35 @@ class MemoryStoreConcurrencyTest {
   }
 
   @Test
+  @DisplayName("store.failed-is-not-ok, store.memory-in-doubt: memory freed in the middle of a get")
+  void get_whoseMemoryIsFreedMeanwhile_failsAndItsNeighboursDoNot() throws Exception {
+    try (MemoryStore store = Stores.open(1 << 20)) {
+      put(store, "k", bytes(1000, 1));
+      Gate gate = new Gate();
+      Arena arena = Arena.ofShared();
+      HostMemory target = filled(1000, 0);
+      List<GetOp> ops =
+          List.of(
+              new GetOp(key("k"), List.of(HostMemory.of(arena.allocate(1000)))),
+              new GetOp(key("k"), List.of(target)));
+      Future<BatchResult> get = threads.submit(() -> store.get(ops, gate.deadline()));
+      gate.awaitArrival();
+      arena.close();
+      gate.open();
+      StoreFailure failure = get.get().failure(0);
+      assertThat(failure.code()).isEqualTo(FailureCode.REFUSED);
+      assertThat(failure.message()).contains("arena");
+      assertThat(failure.memory()).isEqualTo(MemoryState.DIRTY);
+      assertThat(get.get().isOk(1)).isTrue();
+      assertThat(read(target)).isEqualTo(bytes(1000, 1));
+      assertThat(store.stats().found()).isEqualTo(1);
+      assertThat(store.stats().bytesRead()).isEqualTo(1000);
+      assertThat(remove(store, "k")).isEqualTo(ObjectStatus.OK);
+      assertThat(store.stats().liveBytes()).isZero();
+    }
+  }
+
+  @Test
   @DisplayName("store.close: waits for calls in flight")
   void close_whileAGetRuns_waitsForIt() throws Exception {
     MemoryStore store = Stores.open(1 << 20);
@@ -376,7 +405,7 @@ class MemoryStoreConcurrencyTest {
     long seed = new Random().nextLong();
     // Room for about half of the keys, so that objects are evicted, too.
     try (MemoryStore store = Stores.open(400 << 10, 64 << 10, 2)) {
-      runHistory(store, seed, /* rounds= */ 40);
+      runHistory(store, seed, /* rounds= */ 25);
       assertThat(store.stats().evicted()).as("evictions, seed %d", seed).isPositive();
     }
   }
@@ -386,7 +415,7 @@ class MemoryStoreConcurrencyTest {
   void calls_inParallelWithRoom_areLinearizablePerKeyWithoutEviction() throws Exception {
     long seed = new Random().nextLong();
     try (MemoryStore store = Stores.open(64 << 20, 1 << 20, 2)) {
-      runHistory(store, seed, /* rounds= */ 40);
+      runHistory(store, seed, /* rounds= */ 25);
       assertThat(store.stats().evicted()).isZero();
     }
   }
