@@ -7,16 +7,13 @@ import java.util.jar.Attributes;
 import java.util.jar.Manifest;
 import picocli.CommandLine.IVersionProvider;
 
-/** Tells the version that the jar's manifest names, and the Java that runs it. */
+/** Tells the version that the jar's manifest names. */
 final class Version implements IVersionProvider {
   private static final String MANIFEST = "META-INF/MANIFEST.MF";
 
   @Override
   public String[] getVersion() throws IOException {
-    return new String[] {
-      "unified-cache " + version().orElse("(a build without a version)"),
-      "Java " + Runtime.version() + " (" + System.getProperty("java.vm.name") + ")"
-    };
+    return new String[] {"unified-cache " + version().orElse("(a build without a version)")};
   }
 
   private static Optional<String> version() throws IOException {
