@@ -44,7 +44,7 @@ public final class SettingsSources {
 
   /** Variables with our prefix that the launcher reads and that are no settings. */
   private static final Set<String> LAUNCHER_VARIABLES =
-      Set.of(PREFIX + "PLUGINS", PREFIX + "JAVA_OPTS");
+      Set.of(PREFIX + "PLUGINS", PREFIX + "JAVA_OPTS", PREFIX + "BUILD");
 
   private final Map<String, String> values;
   private final List<Path> files;
@@ -95,8 +95,8 @@ public final class SettingsSources {
    *
    * <p>The variable of a key is {@code UNIFIED_CACHE_} and the key in upper case, every character
    * that is not a letter or digit replaced by {@code _}. Other variables with that prefix are
-   * mistakes, but for {@code UNIFIED_CACHE_PLUGINS} and {@code UNIFIED_CACHE_JAVA_OPTS}, which are
-   * the launcher's; variables without it are ignored.
+   * mistakes, but for {@code UNIFIED_CACHE_PLUGINS}, {@code UNIFIED_CACHE_JAVA_OPTS} and {@code
+   * UNIFIED_CACHE_BUILD}, which are the launcher's; variables without it are ignored.
    */
   public SettingsSources environment(Map<String, String> more) {
     Map<String, String> all = new TreeMap<>(variables);

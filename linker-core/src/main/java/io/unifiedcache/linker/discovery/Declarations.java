@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
 final class Declarations {
   private static final String SERVICE = CacheStoreProvider.class.getName();
 
+  private static final Pattern CLASS_NAME =
+      Pattern.compile("[\\w.$]+", Pattern.UNICODE_CHARACTER_CLASS);
+
   private static final String UNKNOWN = "an unknown place";
 
   /** A loading of a provider's class, which may fail. */
@@ -39,6 +42,9 @@ final class Declarations {
   record Declaration(String origin, Loading loading) {}
 
   private final Map<String, Declaration> byProvider = new LinkedHashMap<>();
+
+  /** Where each service file is, by its URL. */
+  private final Map<String, String> originByFile = new LinkedHashMap<>();
 
   /** Adds the modules of a layer and of the layers below it. */
   void add(ModuleLayer layer) {
@@ -79,12 +85,13 @@ final class Declarations {
   private void add(URL file, ClassLoader loader) throws IOException {
     URLConnection connection = file.openConnection();
     connection.setUseCaches(false);
+    originByFile.put(file.toString(), origin(file));
     try (InputStream in = connection.getInputStream()) {
       String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
       for (String line : text.lines().toList()) {
         int comment = line.indexOf('#');
         String provider = (comment < 0 ? line : line.substring(0, comment)).strip();
-        if (!provider.isEmpty()) {
+        if (CLASS_NAME.matcher(provider).matches()) {
           byProvider.putIfAbsent(
               provider,
               new Declaration(
@@ -113,10 +120,18 @@ final class Declarations {
         .findFirst();
   }
 
+  /** Returns where the service file is that the text names. */
+  String originNamedIn(@Nullable String text) {
+    return originByFile.entrySet().stream()
+        .filter(file -> text != null && text.contains(file.getKey()))
+        .map(Map.Entry::getValue)
+        .findFirst()
+        .orElse(UNKNOWN);
+  }
+
   /** Returns where a provider was declared. */
-  String originOf(String provider) {
-    Declaration declaration = byProvider.get(provider);
-    return declaration == null ? UNKNOWN : declaration.origin();
+  Optional<String> originOf(String provider) {
+    return Optional.ofNullable(byProvider.get(provider)).map(Declaration::origin);
   }
 
   /** Returns where a class was loaded from. */

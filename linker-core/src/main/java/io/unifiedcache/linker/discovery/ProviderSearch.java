@@ -95,7 +95,11 @@ public final class ProviderSearch {
   private void run() {
     loaders.forEach(this::walk);
     declarations.byProvider().forEach(this::explain);
-    unattributed.values().forEach(reason -> listener.broken(UNNAMED, "an unknown place", reason));
+    unattributed
+        .values()
+        .forEach(
+            reason ->
+                listener.broken(UNNAMED, declarations.originNamedIn(reason.getMessage()), reason));
   }
 
   /** Takes providers one by one; one that cannot be loaded does not end the walk. */
@@ -125,8 +129,11 @@ public final class ProviderSearch {
     try {
       instance = provider.get();
     } catch (ServiceConfigurationError e) {
-      String type = declarations.namedIn(e.getMessage()).orElse(provider.type().getName());
-      broken(type, Declarations.origin(provider.type()), e);
+      // A provider method is declared by a class that need not be of the type it returns.
+      Class<?> type = provider.type();
+      String declared = declarations.namedIn(e.getMessage()).orElse(type.getName());
+      broken(
+          declared, declarations.originOf(declared).orElseGet(() -> Declarations.origin(type)), e);
       return;
     }
     if (types.add(instance.getClass())) {
@@ -165,11 +172,9 @@ public final class ProviderSearch {
         reason instanceof ServiceConfigurationError
             ? declarations.namedIn(reason.getMessage())
             : Optional.empty();
-    if (provider.isPresent()) {
-      broken(provider.get(), declarations.originOf(provider.get()), reason);
-    } else {
-      unattributed.put(reason.toString(), reason);
-    }
+    provider.ifPresentOrElse(
+        name -> broken(name, declarations.originOf(name).orElseThrow(), reason),
+        () -> unattributed.put(reason.toString(), reason));
   }
 
   /** Finds the reason for a provider that was declared and of which nothing was heard. */
