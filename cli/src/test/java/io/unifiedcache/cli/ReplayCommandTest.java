@@ -351,6 +351,7 @@ class ReplayCommandTest {
         "--model gpt | --model",
         "--page-bytes 100 | --page-bytes must be a multiple of 128",
         "--page-bytes lots | \"lots\" is not a size",
+        "--page-bytes 1TiB | there is no memory for the pools of rank 0",
         "--layers 0 | --layers must be at least 1, not 0",
         "--ranks 0 | --ranks must be at least 1, not 0",
         "--in-flight 0 | --in-flight must be at least 1, not 0",

@@ -1,6 +1,9 @@
 package io.unifiedcache.cli.replay;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.config.ByteSize;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.RankCollective;
@@ -85,9 +88,7 @@ public final class Replay {
       try {
         int longest = Math.max(1, trace.longestPrompt());
         for (int rank = 0; rank < plan.ranks(); rank++) {
-          long slots = Math.multiplyExact((long) longest, plan.inFlight());
-          RankPools pools =
-              new RankPools(plan.model().allocate(plan.layers(), plan.pageBytes(), slots), rank);
+          RankPools pools = pools(rank, longest);
           RankStore view = new RankStore(store, plan.layers());
           CacheLinker linker = linkers.open(view, pools.pools(), collectives.get(rank));
           opened.add(linker);
@@ -99,6 +100,22 @@ public final class Replay {
         opened.forEach(CacheLinker::close);
         threads.shutdownNow();
       }
+    }
+  }
+
+  /**
+   * Allocates the pools of a rank, with room for as many of the longest prompts as are in flight.
+   */
+  private RankPools pools(int rank, int longest) {
+    long slots = Math.multiplyExact((long) longest, plan.inFlight());
+    try {
+      return new RankPools(plan.model().allocate(plan.layers(), plan.pageBytes(), slots), rank);
+    } catch (OutOfMemoryError e) {
+      throw new CacheException(
+          FailureCode.NO_SPACE,
+          "there is no memory for the pools of rank %d, %d pages of %s and as much to compare with: %s"
+              .formatted(rank, slots, new ByteSize(plan.pageBytes()), e.getMessage()),
+          e);
     }
   }
 
