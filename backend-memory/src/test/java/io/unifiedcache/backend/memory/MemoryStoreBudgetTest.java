@@ -138,6 +138,10 @@ class MemoryStoreBudgetTest {
       assertThat(put(store, "a", bytes(10_001, 1)).isOk(0)).isTrue();
       assertHolds(store, "a", bytes(10_001, 1));
       assertThat(put(store, "b", bytes(10_002, 1)).isOk(0)).isFalse();
+      // Their granules fit, their bytes do not.
+      put(store, "c", bytes(5120, 1));
+      put(store, "d", bytes(5120, 1));
+      assertThat(store.stats().liveBytes()).isEqualTo(5120);
     }
   }
 

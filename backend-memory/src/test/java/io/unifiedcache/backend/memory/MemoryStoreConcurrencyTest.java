@@ -73,8 +73,8 @@ class MemoryStoreConcurrencyTest {
   @Test
   @DisplayName("store.first-wins: a put of a key that is being put waits and says PRESENT")
   void put_ofAKeyBeingPut_waitsUntilItIsReadable() throws Exception {
-    try (MemoryStore store = Stores.open(1 << 20)) {
-      Gate gate = new Gate();
+    try (MemoryStore store = Stores.open(1 << 20);
+        Gate gate = new Gate()) {
       Future<BatchResult> first =
           threads.submit(() -> store.put(List.of(putOp("k", bytes(1000, 1))), gate.deadline()));
       gate.awaitArrival();
@@ -106,8 +106,8 @@ class MemoryStoreConcurrencyTest {
   @Test
   @DisplayName("store.first-wins: when the first put of a key fails, the one that waits stores")
   void put_ofAKeyWhosePutFails_storesItsOwn() throws Exception {
-    try (MemoryStore store = Stores.open(1 << 20)) {
-      Gate gate = new Gate();
+    try (MemoryStore store = Stores.open(1 << 20);
+        Gate gate = new Gate()) {
       Arena arena = Arena.ofShared();
       PutOp dying = new PutOp(key("k"), List.of(HostMemory.of(arena.allocate(1000))));
       Future<BatchResult> first = threads.submit(() -> store.put(List.of(dying), gate.deadline()));
@@ -127,8 +127,8 @@ class MemoryStoreConcurrencyTest {
   @Test
   @DisplayName("store.deadline: a put that waits for another gives up at its deadline")
   void put_ofAKeyBeingPut_timesOut() throws Exception {
-    try (MemoryStore store = Stores.open(1 << 20)) {
-      Gate gate = new Gate();
+    try (MemoryStore store = Stores.open(1 << 20);
+        Gate gate = new Gate()) {
       Future<BatchResult> first =
           threads.submit(() -> store.put(List.of(putOp("k", bytes(1000, 1))), gate.deadline()));
       gate.awaitArrival();
@@ -256,10 +256,10 @@ class MemoryStoreConcurrencyTest {
   @Test
   @DisplayName("store.evict-in-use: a get that runs while its object is removed and recycled")
   void get_ofAnObjectRemovedMeanwhile_readsItWhole() throws Exception {
-    try (MemoryStore store = Stores.open(1 << 20)) {
+    try (MemoryStore store = Stores.open(1 << 20);
+        Gate gate = new Gate()) {
       byte[] bytes = bytes(1 << 19, 1);
       put(store, "k", bytes);
-      Gate gate = new Gate();
       HostMemory target = filled(bytes.length, 0);
       GetOp op = new GetOp(key("k"), List.of(target));
       Future<BatchResult> get = threads.submit(() -> store.get(List.of(op), gate.deadline()));
@@ -281,9 +281,9 @@ class MemoryStoreConcurrencyTest {
   @Test
   @DisplayName("store.failed-is-not-ok, store.memory-in-doubt: memory freed in the middle of a get")
   void get_whoseMemoryIsFreedMeanwhile_failsAndItsNeighboursDoNot() throws Exception {
-    try (MemoryStore store = Stores.open(1 << 20)) {
+    try (MemoryStore store = Stores.open(1 << 20);
+        Gate gate = new Gate()) {
       put(store, "k", bytes(1000, 1));
-      Gate gate = new Gate();
       Arena arena = Arena.ofShared();
       HostMemory target = filled(1000, 0);
       List<GetOp> ops =
@@ -565,8 +565,11 @@ class MemoryStoreConcurrencyTest {
     }
   }
 
-  /** A deadline far ahead whose clock holds up whoever asks it first while copying. */
-  private static final class Gate {
+  /**
+   * A deadline far ahead whose clock holds up whoever asks it while copying, until it is opened;
+   * closed before the store is.
+   */
+  private static final class Gate implements AutoCloseable {
     private final CompletableFuture<@Nullable Void> arrival = new CompletableFuture<>();
     private final CompletableFuture<@Nullable Void> opened = new CompletableFuture<>();
     private final Deadline deadline;
@@ -587,6 +590,11 @@ class MemoryStoreConcurrencyTest {
 
     void open() {
       opened.complete(null);
+    }
+
+    @Override
+    public void close() {
+      open();
     }
 
     private long nanos() {
