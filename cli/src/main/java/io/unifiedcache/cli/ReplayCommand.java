@@ -12,6 +12,7 @@ import io.unifiedcache.cli.replay.ReplayReport;
 import io.unifiedcache.cli.replay.SidePages;
 import io.unifiedcache.cli.replay.Trace;
 import io.unifiedcache.cli.replay.TraceException;
+import io.unifiedcache.cli.report.ReportPage;
 import io.unifiedcache.linker.UnifiedCache;
 import io.unifiedcache.linker.key.CacheIdentity;
 import java.io.IOException;
@@ -164,10 +165,17 @@ final class ReplayCommand implements Callable<Integer> {
       description = "Also write the report here, as one JSON object.")
   private @Nullable Path json;
 
+  @Option(
+      names = "--report",
+      paramLabel = "FILE",
+      description = "Also write the report here, as one HTML page with charts.")
+  private @Nullable Path page;
+
   @Override
   public Integer call() throws TraceException, IOException {
     ReplayPlan plan = plan();
-    requireFolder(json);
+    requireFolder("--json", json);
+    requireFolder("--report", page);
     Trace trace = trace();
     List<String> assignments =
         loadPath == null ? List.of() : List.of("linker.load-path=" + loadPath);
@@ -180,7 +188,10 @@ final class ReplayCommand implements Callable<Integer> {
           replay.run(store, (view, pools, ranks) -> link(opened, view, pools, ranks), bar::served);
     }
     if (json != null) {
-      write(json, report.toJson(opened.backend()));
+      write("--json", json, report.toJsonLines(opened.backend()));
+    }
+    if (page != null) {
+      write("--report", page, ReportPage.of(report, opened.backend(), opened.shown()));
     }
     PrintWriter out = spec.commandLine().getOut();
     report.toLines(opened.backend()).forEach(out::println);
@@ -225,13 +236,13 @@ final class ReplayCommand implements Callable<Integer> {
   }
 
   /** Refuses a report that could not be written before all the work, not after it. */
-  private void requireFolder(@Nullable Path report) {
+  private void requireFolder(String option, @Nullable Path report) {
     if (report == null) {
       return;
     }
     Path folder = report.toAbsolutePath().getParent();
     if (Files.isDirectory(report) || folder == null || !Files.isDirectory(folder)) {
-      throw mistake("--json " + report + " is not a file in a folder that exists");
+      throw mistake(option + " " + report + " is not a file in a folder that exists");
     }
   }
 
@@ -255,11 +266,11 @@ final class ReplayCommand implements Callable<Integer> {
         .open();
   }
 
-  private void write(Path to, String text) {
+  private void write(String option, Path to, String text) {
     try {
       Files.writeString(to, text);
     } catch (IOException e) {
-      throw mistake("cannot write --json " + to + ": " + e);
+      throw mistake("cannot write " + option + " " + to + ": " + e);
     }
   }
 

@@ -48,8 +48,13 @@ final class StoreOptions {
    * @param backend the name of the backend
    * @param store the store
    * @param linkerSettings the settings of linkers that were set, by key
+   * @param shown all settings that were set, by key, secret ones masked
    */
-  record Opened(String backend, CacheStore store, Map<String, String> linkerSettings) {}
+  record Opened(
+      String backend,
+      CacheStore store,
+      Map<String, String> linkerSettings,
+      Map<String, String> shown) {}
 
   /**
    * Opens the store.
@@ -68,7 +73,8 @@ final class StoreOptions {
     List<Option<?>> all = new ArrayList<>(provider.options());
     all.addAll(linkerOptions);
     Settings settings = sources.resolve(all);
-    return new Opened(backend, open(provider, settings), shown(settings, linkerOptions));
+    return new Opened(
+        backend, open(provider, settings), shown(settings, linkerOptions), shown(settings, all));
   }
 
   private CacheStore open(CacheStoreProvider provider, Settings settings) {

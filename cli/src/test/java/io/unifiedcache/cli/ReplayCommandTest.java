@@ -363,6 +363,7 @@ class ReplayCommandTest {
         "--side-pages some | --side-pages",
         "--load-path some | --load-path",
         "--json nowhere/report.json | --json nowhere/report.json is not a file in a folder",
+        "--report nowhere/report.html | --report nowhere/report.html is not a file in a folder",
         "nowhere.jsonl | there is no trace file nowhere.jsonl",
       })
   void replay_mistake_isToldInOneLine(String arguments, String message) {

@@ -125,7 +125,9 @@ public final class Replay {
       CacheStore store,
       ExecutorService threads,
       Progress progress) {
-    StoreStats before = store.stats();
+    Reuse reuse = trace.reuse();
+    Timeline timeline = new Timeline(trace, reuse);
+    long evictedBefore = store.stats().evicted();
     Set<PageKey> distinct = new HashSet<>();
     long pages = 0;
     int served = 0;
@@ -133,6 +135,11 @@ public final class Replay {
     List<TraceRequest> requests = trace.requests();
     Prompt prompt = prompt(0);
     while (served < requests.size() && !anyLost(engines)) {
+      if (timeline.isCutBefore(served)) {
+        StoreStats stats = store.stats();
+        timeline.end(
+            served, counts(engines, stores, stats.evicted() - evictedBefore), stats.liveBytes());
+      }
       waitForTurn(served, begin);
       Prompt current = prompt;
       List<Future<Void>> running = start(threads, engines, engine -> engine.serve(current));
@@ -149,13 +156,25 @@ public final class Replay {
       join(start(threads, engines, RankEngine::finish));
     }
     long nanos = System.nanoTime() - begin;
+    StoreStats stats = store.stats();
+    Counts total = counts(engines, stores, stats.evicted() - evictedBefore);
+    timeline.end(served, total, stats.liveBytes());
     return ReplayReport.of(
         trace,
+        reuse,
         plan,
-        new ReplayReport.Served(served, pages, distinct.size(), nanos),
+        new ReplayReport.Served(served, pages, distinct.size(), nanos, stats.capacityBytes()),
+        engines.stream().map(RankEngine::tally).toList(),
+        total,
+        timeline.windows());
+  }
+
+  /** Adds up what the ranks have counted, none of which is serving. */
+  private static Counts counts(List<RankEngine> engines, List<RankStore> stores, long evictions) {
+    return Counts.of(
         engines.stream().map(RankEngine::tally).toList(),
         stores.stream().mapToLong(RankStore::bytesStored).sum(),
-        store.stats().evicted() - before.evicted());
+        evictions);
   }
 
   private static boolean anyLost(List<RankEngine> engines) {

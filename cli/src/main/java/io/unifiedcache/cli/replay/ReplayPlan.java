@@ -1,6 +1,11 @@
 package io.unifiedcache.cli.replay;
 
+import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.config.ByteSize;
+import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.HitPolicy;
+import io.unifiedcache.api.linker.PoolQuery;
 
 /**
  * How to replay a trace.
@@ -54,5 +59,37 @@ public record ReplayPlan(
     if (value < 1) {
       throw new IllegalArgumentException(option + " must be at least 1, not " + value);
     }
+  }
+
+  /** Tells whether there are windows of which only the ends of prompts are offloaded. */
+  public boolean keepsTailsAlone() {
+    return model.queries().stream().anyMatch(this::isTail);
+  }
+
+  private boolean isTail(PoolQuery query) {
+    return query.policy() == HitPolicy.TRAILING_PAGES && sidePages == SidePages.TAIL;
+  }
+
+  /**
+   * Returns the bytes that a page takes in the store, on all ranks together; the mean if only some
+   * pages of windows are offloaded.
+   */
+  double storedPageBytes(Reuse reuse) {
+    double bytes = 0;
+    DevicePools pools = model.allocate(layers, pageBytes, /* slots= */ 1);
+    for (PoolQuery query : model.queries()) {
+      bytes +=
+          (isTail(query) ? reuse.tailShare(query.window()) : 1)
+              * objectBytes(pools, query.source());
+    }
+    return pools.rankReplicated() ? bytes : bytes * ranks;
+  }
+
+  private static long objectBytes(DevicePools pools, PoolName source) {
+    return pools.pools().stream()
+        .filter(pool -> pool.source().equals(source))
+        .flatMap(pool -> pool.components().stream())
+        .mapToLong(Component::objectBytes)
+        .sum();
   }
 }

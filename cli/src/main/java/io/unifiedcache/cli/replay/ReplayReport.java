@@ -3,12 +3,16 @@ package io.unifiedcache.cli.replay;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.function.Function;
-import java.util.function.ToLongFunction;
 import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramIterationValue;
 
 /**
  * What a replay has found.
@@ -37,6 +41,12 @@ import org.HdrHistogram.Histogram;
  * @param offload latency from queueing an offload to its completion
  * @param firstMismatch where the first mismatch was
  * @param firstFailure what the first failure was
+ * @param capacityBytes the budget of the store, or {@link
+ *     io.unifiedcache.api.store.StoreStats#UNKNOWN}
+ * @param windows what happened when; their counts add up to those above
+ * @param reuse what caches of every size would have had of the trace
+ * @param storedPageBytes bytes that a page takes in the store, on all ranks together; a mean where
+ *     only some pages of windows are offloaded
  */
 public record ReplayReport(
     String trace,
@@ -62,13 +72,50 @@ public record ReplayReport(
     Latency load,
     Latency offload,
     Optional<String> firstMismatch,
-    Optional<String> firstFailure) {
-  /** Percentiles in microseconds, 0 if nothing was timed. */
-  public record Latency(double p50, double p95, double p99) {
+    Optional<String> firstFailure,
+    long capacityBytes,
+    List<Window> windows,
+    Reuse reuse,
+    double storedPageBytes) {
+  private static final String LATENCY_ROW = "%-16s  %12s %12s %12s";
+
+  /**
+   * Percentiles in microseconds, 0 if nothing was timed.
+   *
+   * @param buckets how the times are distributed, from the shortest to the longest
+   */
+  public record Latency(double p50, double p95, double p99, List<Bucket> buckets) {
+    /** How many buckets there are from one power of ten to the next. */
+    private static final int PER_DECADE = 8;
+
     static Latency of(List<Tally> tallies, Function<Tally, Histogram> which) {
       Histogram all = new Histogram(3);
       tallies.forEach(tally -> all.add(which.apply(tally)));
-      return new Latency(micros(all, 50), micros(all, 95), micros(all, 99));
+      return new Latency(micros(all, 50), micros(all, 95), micros(all, 99), buckets(all));
+    }
+
+    private static List<Bucket> buckets(Histogram histogram) {
+      NavigableMap<Integer, Long> counts = new TreeMap<>();
+      for (HistogramIterationValue value : histogram.recordedValues()) {
+        double decades = Math.log10(Math.max(1, value.getValueIteratedTo()) / 1000.0);
+        counts.merge(
+            (int) Math.floor(decades * PER_DECADE),
+            value.getCountAddedInThisIterationStep(),
+            Long::sum);
+      }
+      return counts.entrySet().stream()
+          .map(
+              entry -> new Bucket(edge(entry.getKey()), edge(entry.getKey() + 1), entry.getValue()))
+          .toList();
+    }
+
+    private static double edge(int bucket) {
+      return Math.pow(10, (double) bucket / PER_DECADE);
+    }
+
+    /** Returns how often it was timed. */
+    public long count() {
+      return buckets.stream().mapToLong(Bucket::count).sum();
     }
 
     private static double micros(Histogram histogram, double percentile) {
@@ -78,49 +125,53 @@ public record ReplayReport(
     }
   }
 
+  /** Times within a span, in microseconds. */
+  public record Bucket(double from, double to, long count) {}
+
+  /** A fact as a reader sees it. */
+  public record Fact(String name, String value) {}
+
   /** What is counted once, whatever the number of ranks. */
-  record Served(int requests, long pages, long distinctPages, long nanos) {}
+  record Served(int requests, long pages, long distinctPages, long nanos, long capacityBytes) {}
 
   static ReplayReport of(
       Trace trace,
+      Reuse reuse,
       ReplayPlan plan,
       Served served,
       List<Tally> ranks,
-      long bytesOffloaded,
-      long evictions) {
+      Counts total,
+      List<Window> windows) {
     long tokens = Math.max(1, trace.promptTokens());
-    long hitPages = most(ranks, tally -> tally.hitPages);
-    long bytesLoaded = ranks.stream().mapToLong(tally -> tally.bytesLoaded).sum();
     return new ReplayReport(
         trace.name(),
         plan,
         served.requests(),
         served.pages(),
         served.distinctPages(),
-        hitPages,
-        (double) hitPages * Trace.BLOCK_TOKENS / tokens,
-        (double) trace.bestHitPages() * Trace.BLOCK_TOKENS / tokens,
-        bytesLoaded,
-        bytesOffloaded,
-        rate(bytesLoaded, most(ranks, tally -> tally.loadNanos)),
-        rate(bytesOffloaded, most(ranks, tally -> tally.offloadNanos)),
-        evictions,
-        most(ranks, tally -> tally.failedLoads),
-        most(ranks, tally -> tally.failedOffloads),
-        ranks.stream().mapToLong(tally -> tally.mismatches).sum(),
-        most(ranks, tally -> tally.lostCompletions),
+        total.hitPages(),
+        (double) total.hitPages() * Trace.BLOCK_TOKENS / tokens,
+        (double) reuse.bestHitPages() * Trace.BLOCK_TOKENS / tokens,
+        total.bytesLoaded(),
+        total.bytesOffloaded(),
+        rate(total.bytesLoaded(), Counts.most(ranks, tally -> tally.loadNanos)),
+        rate(total.bytesOffloaded(), Counts.most(ranks, tally -> tally.offloadNanos)),
+        total.evictions(),
+        total.failedLoads(),
+        total.failedOffloads(),
+        total.mismatches(),
+        total.lostCompletions(),
         served.nanos() / 1e9,
         Latency.of(ranks, tally -> tally.lookup),
         Latency.of(ranks, tally -> tally.firstLayer),
         Latency.of(ranks, tally -> tally.load),
         Latency.of(ranks, tally -> tally.offload),
         ranks.stream().flatMap(tally -> tally.firstMismatch().stream()).findFirst(),
-        ranks.stream().flatMap(tally -> tally.firstFailure().stream()).findFirst());
-  }
-
-  /** Completions are verdicts of all ranks, so ranks differ only where one lost a completion. */
-  private static long most(List<Tally> ranks, ToLongFunction<Tally> count) {
-    return ranks.stream().mapToLong(count).max().orElse(0);
+        ranks.stream().flatMap(tally -> tally.firstFailure().stream()).findFirst(),
+        served.capacityBytes(),
+        windows,
+        reuse,
+        plan.storedPageBytes(reuse));
   }
 
   private static double rate(long bytes, long nanos) {
@@ -132,8 +183,39 @@ public record ReplayReport(
     return mismatches == 0 && lostCompletions == 0;
   }
 
+  /**
+   * Returns the token hit rate of a cache that evicts the page unused for longest.
+   *
+   * @param cacheBytes its size
+   */
+  public double tokenHitRateOf(double cacheBytes) {
+    // A size that was once a number of pages is that number again.
+    long hits = reuse.hitPages((long) (cacheBytes / storedPageBytes + 1e-6));
+    return hits * bestTokenHitRate / Math.max(1, reuse.bestHitPages());
+  }
+
+  /**
+   * Returns the bytes of the smallest such cache that hits a share of what is possible, 0 if
+   * nothing is.
+   *
+   * @param share from 0 to 1
+   */
+  public double cacheBytesFor(double share) {
+    return reuse.pagesFor(share) * storedPageBytes;
+  }
+
+  /** Returns the bytes of all different pages, which is what a store without bounds would hold. */
+  public double distinctBytes() {
+    return reuse.distinctPages() * storedPageBytes;
+  }
+
+  /** Returns the report as one JSON object, in lines. */
+  public String toJsonLines(String backend) {
+    return new GsonBuilder().setPrettyPrinting().create().toJson(toJson(backend)) + "\n";
+  }
+
   /** Returns the report as one JSON object. */
-  public String toJson(String backend) {
+  public JsonObject toJson(String backend) {
     JsonObject json = new JsonObject();
     json.addProperty("trace", trace);
     json.addProperty("backend", backend);
@@ -167,7 +249,7 @@ public record ReplayReport(
     json.add("offload", latency(offload));
     firstMismatch.ifPresent(where -> json.addProperty("firstMismatch", where));
     firstFailure.ifPresent(what -> json.addProperty("firstFailure", what));
-    return new GsonBuilder().setPrettyPrinting().create().toJson(json) + "\n";
+    return json;
   }
 
   private static JsonObject latency(Latency latency) {
@@ -181,58 +263,85 @@ public record ReplayReport(
   /** Returns the report in lines for a reader. */
   public List<String> toLines(String backend) {
     List<String> lines = new ArrayList<>();
-    line(lines, "trace", "%s", trace);
-    line(
-        lines,
-        "served",
-        "by %s, model %s, %d rank(s), %d layers, in %.1f s",
-        backend,
-        plan.model(),
-        plan.ranks(),
-        plan.layers(),
-        seconds);
-    line(lines, "requests", "%,d", requests);
-    line(
-        lines, "pages", "%,d of %d tokens, %,d distinct", pages, Trace.BLOCK_TOKENS, distinctPages);
-    line(lines, "hit pages", "%,d", hitPages);
-    line(
-        lines,
-        "token hit rate",
-        "%.2f %%, best possible %.2f %%",
-        100 * tokenHitRate,
-        100 * bestTokenHitRate);
-    line(lines, "loaded", "%,d bytes, %.2f GB/s", bytesLoaded, loadGBps);
-    line(lines, "offloaded", "%,d bytes, %.2f GB/s", bytesOffloaded, offloadGBps);
+    totals(backend).forEach(fact -> lines.add(line(fact)));
     lines.add("");
-    lines.add(row("latency, us", "p50", "p95", "p99"));
-    lines.add(row("lookup", lookup));
-    lines.add(row("first layer", firstLayer));
-    lines.add(row("load", load));
-    lines.add(row("offload", offload));
+    lines.add(LATENCY_ROW.formatted("latency, us", "p50", "p95", "p99"));
+    latencies()
+        .forEach(
+            (name, latency) ->
+                lines.add(
+                    LATENCY_ROW.formatted(
+                        name,
+                        micros(latency.p50()),
+                        micros(latency.p95()),
+                        micros(latency.p99()))));
     lines.add("");
-    line(lines, "evictions", "%,d", evictions);
-    line(lines, "failed loads", "%,d", failedLoads);
-    line(lines, "failed offloads", "%,d", failedOffloads);
-    line(lines, "mismatches", "%,d", mismatches);
-    line(lines, "lost completions", "%,d", lostCompletions);
-    firstFailure.ifPresent(what -> line(lines, "first failure", "%s", what));
-    firstMismatch.ifPresent(where -> line(lines, "first mismatch", "%s", where));
+    troubles().forEach(fact -> lines.add(line(fact)));
     return lines;
   }
 
-  private static void line(List<String> lines, String name, String form, Object... values) {
-    lines.add("%-16s  ".formatted(name) + String.format(Locale.ROOT, form, values));
+  private static String line(Fact fact) {
+    return "%-16s  %s".formatted(fact.name(), fact.value());
   }
 
-  private static String row(String name, Latency latency) {
-    return row(name, number(latency.p50()), number(latency.p95()), number(latency.p99()));
+  /** Returns what was served, hit and moved. */
+  public List<Fact> totals(String backend) {
+    return List.of(
+        fact("trace", "%s", trace),
+        fact(
+            "served",
+            "by %s, model %s, %d rank(s), %d layers, in %.1f s",
+            backend,
+            plan.model(),
+            plan.ranks(),
+            plan.layers(),
+            seconds),
+        fact("requests", "%,d", requests),
+        fact("pages", "%,d of %d tokens, %,d distinct", pages, Trace.BLOCK_TOKENS, distinctPages),
+        fact("hit pages", "%,d", hitPages),
+        fact(
+            "token hit rate",
+            "%s, best possible %s",
+            percent(tokenHitRate),
+            percent(bestTokenHitRate)),
+        fact("loaded", "%,d bytes, %.2f GB/s", bytesLoaded, loadGBps),
+        fact("offloaded", "%,d bytes, %.2f GB/s", bytesOffloaded, offloadGBps));
   }
 
-  private static String row(String name, String p50, String p95, String p99) {
-    return "%-16s  %12s %12s %12s".formatted(name, p50, p95, p99);
+  /** Returns the latencies by their names. */
+  public Map<String, Latency> latencies() {
+    Map<String, Latency> latencies = new LinkedHashMap<>();
+    latencies.put("lookup", lookup);
+    latencies.put("first layer", firstLayer);
+    latencies.put("load", load);
+    latencies.put("offload", offload);
+    return latencies;
   }
 
-  private static String number(double micros) {
+  /** Returns what was evicted and what went wrong. */
+  public List<Fact> troubles() {
+    List<Fact> facts = new ArrayList<>();
+    facts.add(fact("evictions", "%,d", evictions));
+    facts.add(fact("failed loads", "%,d", failedLoads));
+    facts.add(fact("failed offloads", "%,d", failedOffloads));
+    facts.add(fact("mismatches", "%,d", mismatches));
+    facts.add(fact("lost completions", "%,d", lostCompletions));
+    firstFailure.ifPresent(what -> facts.add(fact("first failure", "%s", what)));
+    firstMismatch.ifPresent(where -> facts.add(fact("first mismatch", "%s", where)));
+    return facts;
+  }
+
+  private static Fact fact(String name, String form, Object... values) {
+    return new Fact(name, String.format(Locale.ROOT, form, values));
+  }
+
+  /** Returns a share, from 0 to 1, as a reader sees it. */
+  public static String percent(double share) {
+    return String.format(Locale.ROOT, "%.2f %%", 100 * share);
+  }
+
+  /** Returns a time as a reader sees it, without its unit. */
+  public static String micros(double micros) {
     return String.format(Locale.ROOT, "%,.1f", micros);
   }
 }

@@ -14,9 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
@@ -108,23 +106,9 @@ public final class Trace {
     return requests.stream().mapToInt(TraceRequest::pages).max().orElse(0);
   }
 
-  /**
-   * Returns the pages that a store without bounds, empty at the start, would have had: for each
-   * request as many leading blocks as have been seen before, of those that can be used.
-   */
-  long bestHitPages() {
-    Set<Long> seen = new HashSet<>();
-    long hits = 0;
-    for (TraceRequest request : requests) {
-      List<Long> blocks = request.hashIds().subList(0, request.pages());
-      int hit = 0;
-      while (hit < request.usablePages() && seen.contains(blocks.get(hit))) {
-        hit++;
-      }
-      hits += hit;
-      seen.addAll(blocks);
-    }
-    return hits;
+  /** Returns what caches of every size would have had of it. */
+  Reuse reuse() {
+    return Reuse.of(requests);
   }
 
   private static Trace read(String name, InputStream raw) throws TraceException {

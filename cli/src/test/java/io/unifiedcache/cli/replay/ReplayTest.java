@@ -2,10 +2,12 @@ package io.unifiedcache.cli.replay;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.withinPercentage;
 
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.Completion;
@@ -26,8 +28,14 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ReplayTest {
   private static final Duration PATIENCE = Duration.ofMillis(500);
@@ -37,9 +45,18 @@ class ReplayTest {
   }
 
   private static CacheStore memory() {
+    return memory("1GiB");
+  }
+
+  private static CacheStore memory(String capacity) {
     CacheStoreProvider provider = Backends.discover().named("memory");
-    return provider.open(
-        Settings.builder(provider.options()).build(), StoreContext.of("replay-test"));
+    Settings.Builder settings = Settings.builder(provider.options());
+    for (Option<?> option : provider.options()) {
+      if (option.name().equals("capacity")) {
+        settings.parse(option, capacity);
+      }
+    }
+    return provider.open(settings.build(), StoreContext.of("replay-test"));
   }
 
   private static CacheLinker link(CacheStore store, DevicePools pools, RankCollective ranks) {
@@ -87,9 +104,96 @@ class ReplayTest {
 
     assertThat(last[0]).isEqualTo(50);
     assertThat(report.ok()).isTrue();
-    assertThat(report.hitPages()).isEqualTo(sample(50).bestHitPages());
+    assertThat(report.hitPages()).isEqualTo(sample(50).reuse().bestHitPages());
     assertThat(report.bytesLoaded()).isEqualTo(2 * 1024 * report.hitPages());
     assertThat(report.bytesOffloaded()).isEqualTo(2 * 1024 * report.distinctPages());
+  }
+
+  static List<Arguments> runs() {
+    ReplayPlan plan = ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 1);
+    return List.of(
+        Arguments.of(plan, "1GiB"),
+        Arguments.of(ReplayPlanTest.plan(ModelPreset.HYBRID_SWA, 1024, 8, 2), "8MiB"),
+        Arguments.of(
+            new ReplayPlan(ModelPreset.MHA, 1024, 8, 2, 4, SidePages.ALL, 0, 0.1, 7), "8MiB"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("runs")
+  void run_windowsAddUpToTheTotals(ReplayPlan plan, String capacity) throws TraceException {
+    try (CacheStore store = memory(capacity)) {
+      ReplayReport report = run(sample(250), plan, store, linker -> linker);
+
+      List<Counts> counts = report.windows().stream().map(Window::counts).toList();
+      assertThat(counts).hasSize(100);
+      assertThat(sum(counts, Counts::hitPages)).isEqualTo(report.hitPages()).isPositive();
+      assertThat(sum(counts, Counts::bytesLoaded)).isEqualTo(report.bytesLoaded()).isPositive();
+      assertThat(sum(counts, Counts::bytesOffloaded))
+          .isEqualTo(report.bytesOffloaded())
+          .isPositive();
+      assertThat(sum(counts, Counts::evictions)).isEqualTo(report.evictions());
+      assertThat(sum(counts, Counts::failedLoads)).isEqualTo(report.failedLoads());
+      assertThat(sum(counts, Counts::failedOffloads)).isEqualTo(report.failedOffloads());
+      assertThat(report.evictions() > 0).isEqualTo(capacity.equals("8MiB"));
+      assertThat(report.failedLoads() > 0).isEqualTo(plan.failRate() > 0);
+      assertThat(report.windows().stream().mapToLong(Window::bestHitPages).sum())
+          .isEqualTo(sample(250).reuse().bestHitPages());
+      assertThat(report.windows().stream().mapToLong(Window::promptTokens).sum())
+          .isEqualTo(sample(250).promptTokens());
+      assertThat(report.windows().stream().mapToInt(Window::requests).sum()).isEqualTo(250);
+      assertThat(report.windows().getLast().liveBytes()).isEqualTo(store.stats().liveBytes());
+      assertThat(report.lookup().count()).isEqualTo(250L * plan.ranks());
+    }
+  }
+
+  private static long sum(List<Counts> counts, ToLongFunction<Counts> which) {
+    return counts.stream().mapToLong(which).sum();
+  }
+
+  @Test
+  void run_completionLost_endsTheLastWindowThere() throws TraceException {
+    try (CacheStore store = memory()) {
+      ReplayReport report =
+          run(
+              sample(50),
+              ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 1),
+              store,
+              linker -> changed(linker, "pollLoads", (List<Completion> all) -> List.of()));
+
+      assertThat(report.windows()).hasSize(report.requests());
+      assertThat(report.windows().getLast().counts().lostCompletions()).isEqualTo(1);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"8MiB", "24MiB", "48MiB"})
+  void run_cacheOfSomeSize_hitsWhatWasForetold(String capacity) throws TraceException {
+    try (CacheStore store = memory(capacity)) {
+      ReplayReport report =
+          run(
+              sample(1000),
+              ReplayPlanTest.plan(ModelPreset.HYBRID_SWA, 4096, 8, 1),
+              store,
+              linker -> linker);
+
+      assertThat(report.evictions()).isPositive();
+      assertThat(report.tokenHitRate())
+          .isCloseTo(report.tokenHitRateOf(report.capacityBytes()), withinPercentage(5));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void run_storeOfDistinctPages_holdsWhatWasForetold(ModelPreset model) throws TraceException {
+    for (SidePages sidePages : SidePages.values()) {
+      ReplayPlan plan = new ReplayPlan(model, 1024, 8, 2, 1, sidePages, 0, 0, 1);
+      try (CacheStore store = memory()) {
+        ReplayReport report = run(sample(100), plan, store, linker -> linker);
+
+        assertThat((double) report.bytesOffloaded())
+            .isCloseTo(report.distinctBytes(), withinPercentage(2));
+      }
+    }
   }
 
   @Test

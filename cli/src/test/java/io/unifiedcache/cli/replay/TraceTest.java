@@ -35,7 +35,7 @@ class TraceTest {
     assertThat(sample.size()).isEqualTo(1000);
     assertThat(sample.requests().getFirst().inputLength()).isEqualTo(6758);
     assertThat(sample.requests().stream().mapToInt(TraceRequest::pages).sum()).isEqualTo(26307);
-    assertThat(sample.bestHitPages()).isEqualTo(5780);
+    assertThat(sample.reuse().bestHitPages()).isEqualTo(5780);
   }
 
   @Test
@@ -96,7 +96,7 @@ class TraceTest {
                 + form.formatted(1600, "7, 2, 3, 8") // none: the first is new
                 + form.formatted(1024, "1, 2")); // one: the last token is computed
 
-    assertThat(trace.bestHitPages()).isEqualTo(3);
+    assertThat(trace.reuse().bestHitPages()).isEqualTo(3);
   }
 
   @Test
