@@ -43,6 +43,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadFactory;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -179,9 +180,11 @@ class RecordContractTest {
             List.of(completion),
             List.of(completion),
             List.of(memory),
+            CompletableFuture.completedFuture("released"),
             List.of(otherCompletion),
             List.of(otherCompletion),
-            List.of(otherMemory)),
+            List.of(otherMemory),
+            CompletableFuture.completedFuture("also released")),
         of(LayerBuffer.class, 0, memory, 10L, 9L, 1, otherMemory, 11L, 8L),
         of(LayerProgress.class, 1, Map.of("r", failure), 2, Map.of("r", otherFailure)),
         of(PageFailure.class, PoolName.KV, page, failure, swa, otherPage, otherFailure),

@@ -7,7 +7,8 @@ package io.unifiedcache.api.linker;
  * @param lookupFailures objects that a lookup could not find out about
  * @param loads loads that are loaded on this rank
  * @param failedLoads loads that failed on this rank, cancelled ones included once they had started
- * @param offloads offloads of which every page is stored
+ * @param offloads offloads of which no page failed on this rank; where another rank writes the
+ *     pages, all
  * @param failedOffloads offloads of which a page is not stored, cancelled ones included
  * @param objectsLoaded objects of the loads counted in {@code loads}
  * @param bytesLoaded bytes of these objects

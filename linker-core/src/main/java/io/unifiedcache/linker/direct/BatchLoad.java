@@ -28,6 +28,8 @@ import org.slf4j.LoggerFactory;
  */
 final class BatchLoad implements Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(BatchLoad.class);
+  private static final StoreFailure CANCELLED =
+      StoreFailure.of(FailureCode.CANCELLED, "the load was cancelled before it began");
 
   private final StoreAccess access;
   private final List<PageObjects> pools;
@@ -35,6 +37,9 @@ final class BatchLoad implements Runnable {
   private final List<Transfer> transfers;
   private final Batch batch;
   private final Ledger ledger;
+
+  /** The requests that had not been cancelled when the batch began; the others have been ended. */
+  private final BitSet begun = new BitSet();
 
   /** Objects that were opened together, and what they are for. */
   private record Opened(ReadSession session, List<Entry> entries) {}
@@ -56,7 +61,7 @@ final class BatchLoad implements Runnable {
     this.layers = layers;
     this.transfers = List.copyOf(transfers);
     for (int request = 0; request < transfers.size(); request++) {
-      transfers.get(request).setPlace(request);
+      transfers.get(request).setRequestNumber(request);
     }
     this.batch = batch;
     this.ledger = ledger;
@@ -66,6 +71,9 @@ final class BatchLoad implements Runnable {
   public void run() {
     StoreFailure unlessComplete =
         StoreFailure.of(FailureCode.INTERNAL, "the batch ended before its last layer");
+    for (int request = 0; request < transfers.size(); request++) {
+      begun.set(request, transfers.get(request).begin());
+    }
     try {
       load();
     } catch (Throwable problem) {
@@ -79,6 +87,9 @@ final class BatchLoad implements Runnable {
   private void load() {
     Deadline by = Deadline.after(access.options().loadTimeout(), access.clock());
     for (int request = 0; request < transfers.size(); request++) {
+      if (!begun.get(request)) {
+        batch.fail(request, CANCELLED);
+      }
       StoreFailure notReady = transfers.get(request).readyFailure();
       if (notReady != null) {
         batch.fail(request, notReady);
@@ -126,7 +137,7 @@ final class BatchLoad implements Runnable {
     List<ObjectKey> keys = entries.stream().map(Entry::key).toList();
     ReadSession session = access.store().openSession(keys, by);
     sessions.add(new Opened(session, entries));
-    BatchResult opened = session.opened();
+    BatchResult opened = StoreAccess.requireSize(entries.size(), session.opened());
     for (int i = 0; i < entries.size(); i++) {
       check(entries.get(i), opened, i);
     }
@@ -149,7 +160,7 @@ final class BatchLoad implements Runnable {
     if (ops.isEmpty() || !memoryIsAlive()) {
       return;
     }
-    BatchResult result = opened.session().read(ops, by);
+    BatchResult result = StoreAccess.requireSize(ops.size(), opened.session().read(ops, by));
     for (int i = 0; i < ops.size(); i++) {
       check(opened.entries().get(ops.get(i).entry()), result, i);
     }
@@ -166,7 +177,7 @@ final class BatchLoad implements Runnable {
           }
           List<GetOp> ops =
               needed.stream().map(entry -> new GetOp(entry.key(), entry.pieces())).toList();
-          BatchResult result = access.store().get(ops, by);
+          BatchResult result = StoreAccess.requireSize(ops.size(), access.store().get(ops, by));
           for (int i = 0; i < needed.size(); i++) {
             check(needed.get(i), result, i);
           }
@@ -188,7 +199,7 @@ final class BatchLoad implements Runnable {
   }
 
   private int request(Entry entry) {
-    return entry.transfer().place();
+    return entry.transfer().requestNumber();
   }
 
   /** Takes every request out of the batch that would write to memory that was freed. */
@@ -219,6 +230,9 @@ final class BatchLoad implements Runnable {
     for (int request = 0; request < transfers.size(); request++) {
       Transfer transfer = transfers.get(request);
       StoreFailure cause = verdicts.get(request);
+      if (!begun.get(request)) {
+        continue;
+      }
       if (cause == null) {
         long objects = 0;
         long bytes = 0;
@@ -232,7 +246,7 @@ final class BatchLoad implements Runnable {
       } else {
         access.counters().loadFailed();
         if (!transfer.hasFailed()) {
-          transfer.failAll(cause);
+          access.failLoad(transfer, cause);
         }
       }
       ledger.end(transfer);

@@ -85,19 +85,21 @@ final class PageOffload implements Runnable {
       failAll(entries, StoreFailure.of(FailureCode.CANCELLED, "the offload was cancelled"));
       return;
     }
-    BatchResult exists = access.store().exists(keys(entries), by);
+    BatchResult exists =
+        StoreAccess.requireSize(entries.size(), access.store().exists(keys(entries), by));
     List<Entry> missing = new ArrayList<>();
     List<Entry> suspect = new ArrayList<>();
     for (int i = 0; i < entries.size(); i++) {
       Entry entry = entries.get(i);
       if (exists.status(i) == ObjectStatus.FAILED) {
-        transfer.fail(entry.page(), exists.failure(i));
+        transfer.fail(entry, exists.failure(i));
       } else if (!exists.isOk(i)) {
         missing.add(entry);
-      } else if (access.suspects().contains(entry.key())) {
+      } else if (access.suspects().isBad(entry.key())) {
         suspect.add(entry);
       } else {
         present++;
+        access.suspects().clear(entry.key());
       }
     }
     missing.addAll(removed(suspect, by));
@@ -117,11 +119,13 @@ final class PageOffload implements Runnable {
               "the object failed to load, and the store cannot remove it to take it anew"));
       return List.of();
     }
-    BatchResult result = access.store().remove(keys(suspect), /* evenIfLeased= */ true, by);
+    BatchResult result =
+        StoreAccess.requireSize(
+            suspect.size(), access.store().remove(keys(suspect), /* evenIfLeased= */ true, by));
     List<Entry> removed = new ArrayList<>();
     for (int i = 0; i < suspect.size(); i++) {
       if (result.status(i) == ObjectStatus.FAILED) {
-        transfer.fail(suspect.get(i).page(), result.failure(i));
+        transfer.fail(suspect.get(i), result.failure(i));
       } else {
         removed.add(suspect.get(i));
       }
@@ -147,7 +151,7 @@ final class PageOffload implements Runnable {
         entries.stream()
             .map(entry -> new PutOp(entry.key(), entry.pieces(), groupHint(entry)))
             .toList();
-    BatchResult result = access.store().put(ops, by);
+    BatchResult result = StoreAccess.requireSize(ops.size(), access.store().put(ops, by));
     for (int i = 0; i < entries.size(); i++) {
       Entry entry = entries.get(i);
       switch (result.status(i)) {
@@ -160,10 +164,10 @@ final class PageOffload implements Runnable {
           present++;
           access.suspects().clear(entry.key());
         }
-        case FAILED -> transfer.fail(entry.page(), result.failure(i));
+        case FAILED -> transfer.fail(entry, result.failure(i));
         case ABSENT ->
             transfer.fail(
-                entry.page(),
+                entry,
                 StoreFailure.of(FailureCode.INTERNAL, "the store answered a put with ABSENT"));
       }
     }
@@ -176,7 +180,7 @@ final class PageOffload implements Runnable {
 
   private void failAll(List<Entry> entries, StoreFailure cause) {
     for (Entry entry : entries) {
-      transfer.fail(entry.page(), cause);
+      transfer.fail(entry, cause);
     }
   }
 

@@ -8,7 +8,6 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.key.KeyLayout;
@@ -45,19 +44,46 @@ record StoreAccess(
 
   /** Returns why entry {@code i}, which is not OK, was not read. */
   static StoreFailure notRead(Entry entry, BatchResult result, int i) {
-    if (result.status(i) == ObjectStatus.FAILED) {
-      return result.failure(i);
-    }
-    return StoreFailure.of(
-        FailureCode.ABSENT, "object " + entry.key() + " is no longer in the store");
+    return switch (result.status(i)) {
+      case FAILED -> result.failure(i);
+      case ABSENT ->
+          StoreFailure.of(
+              FailureCode.ABSENT, "object " + entry.key() + " is no longer in the store");
+      case OK, PRESENT ->
+          StoreFailure.of(
+              FailureCode.INTERNAL,
+              "the store answered a read of " + entry.key() + " with " + result.status(i));
+    };
   }
 
   /** Notes that a load failed because of an object, which is suspect from now on. */
   void failLoad(Entry entry, StoreFailure cause) {
-    entry.transfer().fail(entry.page(), cause);
+    entry.transfer().fail(entry, cause);
     if (cause.code() != FailureCode.CLOSED && cause.code() != FailureCode.CANCELLED) {
-      suspects.add(entry.key());
+      suspects.add(entry.key(), SuspectObjects.isBad(cause));
     }
+  }
+
+  /** Notes that a load failed as a whole, so that none of its objects is offered at once again. */
+  void failLoad(Transfer transfer, StoreFailure cause) {
+    transfer.failAll(cause);
+    switch (cause.code()) {
+      case CLOSED, CANCELLED, OTHER_RANK, REFUSED -> {}
+      default -> transfer.eachKey(transfer.allPages(), key -> suspects.add(key, /* bad= */ false));
+    }
+  }
+
+  /**
+   * Returns an answer of the store if it has one status for each entry.
+   *
+   * @throws IllegalStateException if it has not, which says nothing of any entry
+   */
+  static BatchResult requireSize(int entries, BatchResult result) {
+    if (result.size() != entries) {
+      throw new IllegalStateException(
+          "the store answered " + entries + " entries with " + result.size() + " statuses");
+    }
+    return result;
   }
 
   /** Returns the failure of everything that a call was for which threw. */
