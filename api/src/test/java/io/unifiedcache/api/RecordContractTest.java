@@ -43,6 +43,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadFactory;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -76,6 +77,14 @@ class RecordContractTest {
   /** Returns twelve numbers, and twelve others. */
   private static Object[] numbers() {
     return LongStream.concat(LongStream.range(0, 12), LongStream.range(100, 112)).boxed().toArray();
+  }
+
+  /** Returns two samples, one after the other, with one more value at the end of each. */
+  private static Object[] insertedAt(int size, Object first, Object second, Object[] samples) {
+    List<Object> all = new ArrayList<>(Arrays.asList(samples));
+    all.add(size, first);
+    all.add(second);
+    return all.toArray();
   }
 
   static Stream<Sample> records() {
@@ -162,7 +171,9 @@ class RecordContractTest {
             Duration.ZERO,
             Duration.ZERO),
         of(StoreStats.class, numbers()),
-        of(LinkerStats.class, numbers()),
+        of(
+            LinkerStats.class,
+            insertedAt(12, Map.of(FailureCode.IO, 1L), Map.of(FailureCode.IO, 2L), numbers())),
         of(Completion.class, "r", List.of(pageFailure), "s", List.of(otherPageFailure)),
         of(Component.class, "k", List.of(buffer), "v", List.of(otherBuffer)),
         of(
@@ -179,9 +190,11 @@ class RecordContractTest {
             List.of(completion),
             List.of(completion),
             List.of(memory),
+            CompletableFuture.completedFuture("released"),
             List.of(otherCompletion),
             List.of(otherCompletion),
-            List.of(otherMemory)),
+            List.of(otherMemory),
+            CompletableFuture.completedFuture("also released")),
         of(LayerBuffer.class, 0, memory, 10L, 9L, 1, otherMemory, 11L, 8L),
         of(LayerProgress.class, 1, Map.of("r", failure), 2, Map.of("r", otherFailure)),
         of(PageFailure.class, PoolName.KV, page, failure, swa, otherPage, otherFailure),

@@ -149,11 +149,12 @@ public final class UnifiedCache {
     public CacheLinker open() {
       CacheIdentity theIdentity = required(identity, "identity");
       DevicePools thePools = required(pools, "pools");
+      requireRanks(theIdentity);
       CacheStore borrowed = store;
       if (borrowed != null) {
         Settings resolved = settings.resolve(LinkerOptions.options());
         KeyLayout layout = layout(resolved, theIdentity, thePools);
-        return link(borrowed, /* ownsStore= */ false, layout, thePools, resolved);
+        return link(borrowed, /* ownsStore= */ false, layout, theIdentity, thePools, resolved);
       }
       CacheStoreProvider provider = provider();
       List<Option<?>> own = optionsOf(provider);
@@ -163,7 +164,7 @@ public final class UnifiedCache {
       KeyLayout layout = layout(resolved, theIdentity, thePools);
       CacheStore opened = openStore(provider, resolved.only(own));
       try {
-        return link(opened, /* ownsStore= */ true, layout, thePools, resolved);
+        return link(opened, /* ownsStore= */ true, layout, theIdentity, thePools, resolved);
       } catch (RuntimeException | Error e) {
         closeAfter(e, opened);
         throw e;
@@ -175,6 +176,20 @@ public final class UnifiedCache {
         throw new IllegalStateException("a linker needs " + name + ": call " + name + "(...)");
       }
       return part;
+    }
+
+    /** Refuses ranks that the identity does not tell apart: they would read each other's bytes. */
+    private void requireRanks(CacheIdentity theIdentity) {
+      long told =
+          (long) theIdentity.tensor().size()
+              * theIdentity.pipeline().size()
+              * theIdentity.context().size();
+      if (told < ranks.size()) {
+        throw new CacheException(
+            FailureCode.REFUSED,
+            "%d ranks agree, but the identity tells only %d apart (tensor x pipeline x context)"
+                .formatted(ranks.size(), told));
+      }
     }
 
     private CacheStoreProvider provider() {
@@ -237,6 +252,7 @@ public final class UnifiedCache {
         CacheStore target,
         boolean ownsStore,
         KeyLayout layout,
+        CacheIdentity theIdentity,
         DevicePools thePools,
         Settings resolved) {
       CacheLinker linker;
@@ -248,6 +264,7 @@ public final class UnifiedCache {
                 layout,
                 thePools,
                 ranks,
+                /* owner= */ theIdentity.tensor().rank() == 0,
                 LinkerOptions.from(resolved),
                 clock,
                 instance);

@@ -83,9 +83,10 @@ public interface CacheLinker extends AutoCloseable {
 
   /**
    * Ends every load and offload, waits until no transfer touches a buffer, or for the close timeout
-   * (rule {@code linker.quiesce}), and returns the completions of all it ended, those that waited
-   * to be polled as they were, the others {@code CANCELLED}. Poll never shows them. Memory that is
-   * still in use then is named and stays quarantined.
+   * (rule {@code linker.quiesce}), and returns the completions of all it ended: what had come to
+   * its end as it was, the rest {@code CANCELLED}; with several ranks, which do not ask each other
+   * here, all of it {@code CANCELLED}. Poll never shows them. Memory that is still in use then is
+   * named and stays quarantined. An interrupt does not shorten the wait, and is kept.
    */
   Drained reset();
 
@@ -93,8 +94,8 @@ public interface CacheLinker extends AutoCloseable {
   LinkerStats stats();
 
   /**
-   * Ends everything as {@link #reset} does, and closes the store. Idempotent, and safe from any
-   * thread.
+   * Ends everything as {@link #reset} does, and closes the store if the linker opened it. What is
+   * still in use then is named in the log. Idempotent, and safe from any thread.
    */
   @Override
   void close();

@@ -10,7 +10,8 @@ import java.util.List;
  * stored (rule {@code offload.partial}).
  *
  * @param id the id of the request
- * @param failures the pages that were not moved, in the order of the request; empty if all were
+ * @param failures what kept the request from being moved, in the order of its pages: the pages that
+ *     failed, or all of them if the request failed as a whole; empty if every page was moved
  */
 public record Completion(String id, List<PageFailure> failures) {
   /**

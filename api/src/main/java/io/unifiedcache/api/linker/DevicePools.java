@@ -10,8 +10,8 @@ import java.util.Set;
  * The pools of a model on one rank, in the order in which a lookup evaluates them.
  *
  * @param pools the pools, at least one (rule {@code restore.anchor}), with different names
- * @param rankReplicated whether every rank holds identical bytes, so that rank 0 alone writes them
- *     and the keys do not name the rank (rule {@code offload.owner})
+ * @param rankReplicated whether every tensor rank holds identical bytes, so that the first of them
+ *     alone writes them and the keys do not name the tensor rank (rule {@code offload.owner})
  */
 public record DevicePools(List<DevicePool> pools, boolean rankReplicated) {
   /**

@@ -1,5 +1,8 @@
 package io.unifiedcache.api.linker;
 
+import io.unifiedcache.api.FailureCode;
+import java.util.Map;
+
 /**
  * Counters of a linker since it was opened, as one consistent snapshot, of this rank.
  *
@@ -7,7 +10,8 @@ package io.unifiedcache.api.linker;
  * @param lookupFailures objects that a lookup could not find out about
  * @param loads loads that are loaded on this rank
  * @param failedLoads loads that failed on this rank, cancelled ones included once they had started
- * @param offloads offloads of which every page is stored
+ * @param offloads offloads of which no page failed on this rank; where another rank writes the
+ *     pages, all
  * @param failedOffloads offloads of which a page is not stored, cancelled ones included
  * @param objectsLoaded objects of the loads counted in {@code loads}
  * @param bytesLoaded bytes of these objects
@@ -15,6 +19,8 @@ package io.unifiedcache.api.linker;
  * @param bytesStored bytes of these objects
  * @param objectsPresent objects that offloads found in the store
  * @param suspects objects that are under suspicion now
+ * @param failures by reason, the objects that failed in lookups, loads and offloads, and the loads
+ *     and offloads that failed as a whole; a reason that did not occur is not in it
  */
 public record LinkerStats(
     long lookups,
@@ -28,4 +34,10 @@ public record LinkerStats(
     long objectsStored,
     long bytesStored,
     long objectsPresent,
-    long suspects) {}
+    long suspects,
+    Map<FailureCode, Long> failures) {
+  /** Creates a snapshot. */
+  public LinkerStats {
+    failures = Map.copyOf(failures);
+  }
+}

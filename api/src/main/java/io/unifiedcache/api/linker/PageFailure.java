@@ -8,7 +8,7 @@ import java.util.Objects;
 /**
  * A page that was not moved.
  *
- * @param pool the pool in which it was not
+ * @param pool the pool in which it was not, or its source where no pool of this rank failed
  * @param page the page
  * @param cause why
  */

@@ -29,14 +29,15 @@ public interface RankCollective {
         }
       };
 
-  /** Returns the number of this rank, from 0 to {@code size() - 1}. Rank 0 owns shared pages. */
+  /** Returns the number of this rank, from 0 to {@code size() - 1}. */
   int rank();
 
   /** Returns the number of ranks, at least 1. */
   int size();
 
   /**
-   * Returns the bits that are set on every rank.
+   * Returns the bits that are set on every rank. An interrupt does not end the wait, which the
+   * deadline bounds, and is kept: a rank that left half way would leave the others in doubt.
    *
    * @param bits of this rank; not changed
    * @throws RankLostException if a rank did not call by the deadline; every later call on this

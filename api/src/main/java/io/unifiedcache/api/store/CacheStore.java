@@ -63,7 +63,8 @@ public interface CacheStore extends AutoCloseable {
 
   /**
    * Opens objects to be read in ranges. A key that is absent or fails does not keep the others from
-   * being opened. Needs {@link Capability#RANGED_READ}.
+   * being opened, and equal keys are entries of their own, each of which can be read. Needs {@link
+   * Capability#RANGED_READ}.
    */
   default ReadSession openSession(List<ObjectKey> keys, Deadline by) {
     throw undeclared(Capability.RANGED_READ);
@@ -83,6 +84,9 @@ public interface CacheStore extends AutoCloseable {
   /**
    * Removes the objects whose keys begin with the prefix, and nothing else (rule {@code
    * store.clear}). Needs {@link Capability#CLEAR}.
+   *
+   * @throws CacheException also when the objects cannot be found out about or the deadline passes;
+   *     some may have been removed by then
    */
   default ClearResult clear(KeyPrefix prefix, Deadline by) {
     throw undeclared(Capability.CLEAR);
@@ -100,7 +104,7 @@ public interface CacheStore extends AutoCloseable {
 
   /**
    * Makes memory known ahead of its use (rule {@code store.register}). A store that gains nothing
-   * from it does nothing.
+   * from it does nothing. Registered memory may overlap, as where buffers are interleaved.
    *
    * @throws CacheException if it fails, undone in full
    */

@@ -14,8 +14,11 @@ import java.util.List;
  *   <li>A read fills exactly the ranges it is given. A range that runs past the end of its object
  *       makes that entry {@code FAILED} with {@code SIZE_MISMATCH}.
  *   <li>A read of an entry that did not open repeats the status it opened with.
- *   <li>{@link #close} releases what the session holds and is idempotent. Any use after it throws a
- *       {@link io.unifiedcache.api.CacheException} with code {@code CLOSED}.
+ *   <li>After a read whose failure says that memory is still in use, the session may be read on and
+ *       closed; neither ends that use, whose stage does.
+ *   <li>{@link #close} releases what the session holds, returns within the store's grace and is
+ *       idempotent. Any use after it throws a {@link io.unifiedcache.api.CacheException} with code
+ *       {@code CLOSED}.
  * </ul>
  */
 public interface ReadSession extends AutoCloseable {

@@ -6,7 +6,8 @@ package io.unifiedcache.api.store;
  * <p>Each entry of each batch counts once. {@code exists}, {@code list} and opening a session count
  * nothing but failures.
  *
- * @param objects live objects now, or {@link #UNKNOWN}
+ * @param objects live objects now, those included that were removed and are still being read, or
+ *     {@link #UNKNOWN}
  * @param liveBytes the sum of their sizes, or {@link #UNKNOWN}
  * @param capacityBytes the budget, or {@link #UNKNOWN} if there is none
  * @param stored put entries that were OK

@@ -17,7 +17,8 @@ import java.util.List;
  * @param loadTimeout the deadline of the store calls of one load batch
  * @param offloadTimeout the deadline of the store calls of one offload
  * @param closeTimeout how long reset and close wait for transfers (rule {@code linker.quiesce})
- * @param rankTimeout how long one rank waits for the others to agree
+ * @param rankTimeout how long one rank waits for the others to agree, beyond the longest of the
+ *     deadlines of the store
  * @param offloadThreads threads that offload, at least 1
  * @param suspectExpiry how long an object that failed to load is not offered (rule {@code
  *     load.no-livelock})
@@ -73,7 +74,10 @@ public record LinkerOptions(
       timeout("linker.close-timeout", "How long reset and close wait for running transfers.", 30);
 
   private static final Option<Duration> RANK_TIMEOUT =
-      timeout("linker.rank-timeout", "How long a rank waits for the others to agree.", 10);
+      timeout(
+          "linker.rank-timeout",
+          "How long a rank waits for the others, beyond what their store calls may take.",
+          10);
 
   private static final Option<Long> OFFLOAD_THREADS =
       Option.number("linker.offload-threads", "Threads that offload pages.", 1, 64).withDefault(2L);

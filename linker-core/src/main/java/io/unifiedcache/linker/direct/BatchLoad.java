@@ -12,6 +12,8 @@ import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.linker.direct.LayerLoadCounter.Batch;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.direct.Transfer.PoolPages;
+import io.unifiedcache.linker.observe.LoadBatchEvent;
+import io.unifiedcache.linker.observe.LoadLayerEvent;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -28,6 +30,8 @@ import org.slf4j.LoggerFactory;
  */
 final class BatchLoad implements Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(BatchLoad.class);
+  private static final StoreFailure CANCELLED =
+      StoreFailure.of(FailureCode.CANCELLED, "the load was cancelled before it began");
 
   private final StoreAccess access;
   private final List<PageObjects> pools;
@@ -35,6 +39,9 @@ final class BatchLoad implements Runnable {
   private final List<Transfer> transfers;
   private final Batch batch;
   private final Ledger ledger;
+
+  /** The requests that had not been cancelled when the batch began; the others have been ended. */
+  private final BitSet begun = new BitSet();
 
   /** Objects that were opened together, and what they are for. */
   private record Opened(ReadSession session, List<Entry> entries) {}
@@ -56,7 +63,7 @@ final class BatchLoad implements Runnable {
     this.layers = layers;
     this.transfers = List.copyOf(transfers);
     for (int request = 0; request < transfers.size(); request++) {
-      transfers.get(request).setPlace(request);
+      transfers.get(request).setRequestNumber(request);
     }
     this.batch = batch;
     this.ledger = ledger;
@@ -64,21 +71,28 @@ final class BatchLoad implements Runnable {
 
   @Override
   public void run() {
+    LoadBatchEvent event = LoadBatchEvent.begin(access.instance());
     StoreFailure unlessComplete =
         StoreFailure.of(FailureCode.INTERNAL, "the batch ended before its last layer");
+    for (int request = 0; request < transfers.size(); request++) {
+      begun.set(request, transfers.get(request).begin());
+    }
     try {
       load();
     } catch (Throwable problem) {
       LOG.error("loading {} failed", batch.requests(), problem);
       unlessComplete = StoreAccess.thrown(problem);
     } finally {
-      end(unlessComplete);
+      end(unlessComplete, event);
     }
   }
 
   private void load() {
     Deadline by = Deadline.after(access.options().loadTimeout(), access.clock());
     for (int request = 0; request < transfers.size(); request++) {
+      if (!begun.get(request)) {
+        batch.fail(request, CANCELLED);
+      }
       StoreFailure notReady = transfers.get(request).readyFailure();
       if (notReady != null) {
         batch.fail(request, notReady);
@@ -106,10 +120,15 @@ final class BatchLoad implements Runnable {
     try {
       access.inBatches(entries, some -> open(some, sessions, by));
       for (int layer = 0; layer < layers && !batch.isDeserted(); layer++) {
+        LoadLayerEvent event = LoadLayerEvent.begin(access.instance());
         for (Opened opened : sessions) {
-          read(opened, layer, by);
+          read(opened, layer, by, event);
         }
         batch.complete(layer);
+        if (event != null) {
+          event.layer = layer;
+          event.commit();
+        }
       }
     } finally {
       for (Opened opened : sessions) {
@@ -126,14 +145,14 @@ final class BatchLoad implements Runnable {
     List<ObjectKey> keys = entries.stream().map(Entry::key).toList();
     ReadSession session = access.store().openSession(keys, by);
     sessions.add(new Opened(session, entries));
-    BatchResult opened = session.opened();
+    BatchResult opened = StoreAccess.requireSize(entries.size(), session.opened());
     for (int i = 0; i < entries.size(); i++) {
       check(entries.get(i), opened, i);
     }
   }
 
   /** Reads what a layer needs of the objects of one session: one call for all of them. */
-  private void read(Opened opened, int layer, Deadline by) {
+  private void read(Opened opened, int layer, Deadline by, @Nullable LoadLayerEvent event) {
     BitSet present = batch.present();
     List<ReadOp> ops = new ArrayList<>();
     for (int i = 0; i < opened.entries().size(); i++) {
@@ -149,7 +168,11 @@ final class BatchLoad implements Runnable {
     if (ops.isEmpty() || !memoryIsAlive()) {
       return;
     }
-    BatchResult result = opened.session().read(ops, by);
+    if (event != null) {
+      event.objects += ops.size();
+      event.bytes += ops.stream().mapToLong(ReadOp::byteSize).sum();
+    }
+    BatchResult result = StoreAccess.requireSize(ops.size(), opened.session().read(ops, by));
     for (int i = 0; i < ops.size(); i++) {
       check(opened.entries().get(ops.get(i).entry()), result, i);
     }
@@ -157,6 +180,7 @@ final class BatchLoad implements Runnable {
 
   /** Reads whole objects, and announces all layers together after the last. */
   private void loadWhole(List<Entry> entries, Deadline by) {
+    LoadLayerEvent event = LoadLayerEvent.begin(access.instance());
     access.inBatches(
         entries,
         some -> {
@@ -166,12 +190,20 @@ final class BatchLoad implements Runnable {
           }
           List<GetOp> ops =
               needed.stream().map(entry -> new GetOp(entry.key(), entry.pieces())).toList();
-          BatchResult result = access.store().get(ops, by);
+          if (event != null) {
+            event.objects += ops.size();
+            event.bytes += ops.stream().mapToLong(GetOp::byteSize).sum();
+          }
+          BatchResult result = StoreAccess.requireSize(ops.size(), access.store().get(ops, by));
           for (int i = 0; i < needed.size(); i++) {
             check(needed.get(i), result, i);
           }
         });
     batch.complete(layers - 1);
+    if (event != null) {
+      event.layer = -1;
+      event.commit();
+    }
   }
 
   private void check(Entry entry, BatchResult result, int i) {
@@ -188,7 +220,7 @@ final class BatchLoad implements Runnable {
   }
 
   private int request(Entry entry) {
-    return entry.transfer().place();
+    return entry.transfer().requestNumber();
   }
 
   /** Takes every request out of the batch that would write to memory that was freed. */
@@ -214,11 +246,17 @@ final class BatchLoad implements Runnable {
     }
   }
 
-  private void end(StoreFailure unlessComplete) {
+  private void end(StoreFailure unlessComplete, @Nullable LoadBatchEvent event) {
     List<@Nullable StoreFailure> verdicts = batch.finish(unlessComplete);
+    long allObjects = 0;
+    long allBytes = 0;
+    int failed = 0;
     for (int request = 0; request < transfers.size(); request++) {
       Transfer transfer = transfers.get(request);
       StoreFailure cause = verdicts.get(request);
+      if (!begun.get(request)) {
+        continue;
+      }
       if (cause == null) {
         long objects = 0;
         long bytes = 0;
@@ -229,13 +267,23 @@ final class BatchLoad implements Runnable {
           }
         }
         access.counters().loaded(objects, bytes);
+        allObjects += objects;
+        allBytes += bytes;
       } else {
+        failed++;
         access.counters().loadFailed();
         if (!transfer.hasFailed()) {
-          transfer.failAll(cause);
+          access.failLoad(transfer, cause);
         }
       }
       ledger.end(transfer);
+    }
+    if (event != null) {
+      event.requests = transfers.size();
+      event.failedRequests = failed;
+      event.objects = allObjects;
+      event.bytes = allBytes;
+      event.commit();
     }
   }
 }

@@ -36,6 +36,7 @@ import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.observe.LookupEvent;
 import io.unifiedcache.linker.restore.AskedPool;
 import io.unifiedcache.linker.restore.PrefixLookup;
 import java.time.Duration;
@@ -47,6 +48,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -64,6 +66,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class DirectLinker implements CacheLinker {
   private static final Logger LOG = LoggerFactory.getLogger(DirectLinker.class);
+  private static final StoreFailure NOTHING_TO_LOAD =
+      StoreFailure.of(FailureCode.INTERNAL, "the batch is empty");
 
   private final String instance;
   private final StoreAccess access;
@@ -72,11 +76,12 @@ public final class DirectLinker implements CacheLinker {
   private final Set<PoolName> sources;
   private final int layers;
   private final boolean rankReplicated;
+  private final boolean owner;
   private final Agreement agreement;
   private final List<Registration> registrations;
   private final LayerLoadCounter counter;
-  private final Ledger loads = new Ledger();
-  private final Ledger offloads = new Ledger();
+  private final Ledger loads = new Ledger("loads", this::loadAgreed);
+  private final Ledger offloads = new Ledger("offloads", this::offloadAgreed);
   private final ExecutorService loadThread;
   private final ExecutorService offloadThreads;
 
@@ -85,6 +90,9 @@ public final class DirectLinker implements CacheLinker {
    * transfer from one place to the next, so that whoever ends everything misses none.
    */
   private final Map<String, Transfer> queued = new LinkedHashMap<>();
+
+  /** Transfers that a reset did not see the end of; guarded by {@link #queued}. */
+  private final List<Transfer> quarantined = new ArrayList<>();
 
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch closeDone = new CountDownLatch(1);
@@ -96,6 +104,7 @@ public final class DirectLinker implements CacheLinker {
       List<PageObjects> objects,
       List<Registration> registrations,
       RankCollective ranks,
+      boolean owner,
       String instance) {
     this.instance = instance;
     this.access = access;
@@ -104,7 +113,8 @@ public final class DirectLinker implements CacheLinker {
     this.sources = pools.sources();
     this.layers = pools.layers();
     this.rankReplicated = pools.rankReplicated();
-    this.agreement = new Agreement(ranks, access.options().rankTimeout(), access.clock());
+    this.owner = owner;
+    this.agreement = new Agreement(ranks, patience(access.options()));
     this.registrations = registrations;
     this.counter = new LayerLoadCounter(layers);
     this.loadThread =
@@ -117,9 +127,23 @@ public final class DirectLinker implements CacheLinker {
   }
 
   /**
+   * Returns how much later than one rank another may come: it may still be waiting for a call to
+   * its store.
+   */
+  private static Duration patience(LinkerOptions options) {
+    Duration longest = options.lookupTimeout();
+    for (Duration each : List.of(options.loadTimeout(), options.offloadTimeout())) {
+      longest = longest.compareTo(each) < 0 ? each : longest;
+    }
+    return longest.plus(options.rankTimeout());
+  }
+
+  /**
    * Opens a linker.
    *
    * @param ownsStore whether close closes the store
+   * @param owner whether this rank writes the pages that are equal on all tensor ranks (rule {@code
+   *     offload.owner}); without meaning unless the pools are rank-replicated
    * @throws IllegalArgumentException if the key layout has no names for a pool's components, or the
    *     pools do not fit the limits of the store
    * @throws CacheException if the store lacks what the pools or options need (rule {@code
@@ -131,6 +155,7 @@ public final class DirectLinker implements CacheLinker {
       KeyLayout layout,
       DevicePools pools,
       RankCollective ranks,
+      boolean owner,
       LinkerOptions options,
       MonotonicClock clock,
       String instance) {
@@ -142,6 +167,7 @@ public final class DirectLinker implements CacheLinker {
     }
     StoreAccess access =
         new StoreAccess(
+            instance,
             store,
             byLayers(options.loadPath(), store),
             layout,
@@ -150,7 +176,14 @@ public final class DirectLinker implements CacheLinker {
             new Counters(),
             clock);
     return new DirectLinker(
-        access, ownsStore, pools, List.copyOf(objects), register(pools, store), ranks, instance);
+        access,
+        ownsStore,
+        pools,
+        List.copyOf(objects),
+        register(pools, store),
+        ranks,
+        owner,
+        instance);
   }
 
   private static boolean byLayers(LoadPath path, CacheStore store) {
@@ -218,17 +251,24 @@ public final class DirectLinker implements CacheLinker {
       for (Memory buffer : buffers) {
         registrations.add(store.register(buffer));
       }
-    } catch (RuntimeException problem) {
-      for (Registration registration : registrations.reversed()) {
-        try {
-          registration.close();
-        } catch (RuntimeException another) {
-          problem.addSuppressed(another);
-        }
-      }
+    } catch (RuntimeException | Error problem) {
+      unregister(registrations).forEach(problem::addSuppressed);
       throw problem;
     }
     return registrations;
+  }
+
+  /** Undoes every registration, whatever another does, and returns what they threw. */
+  private static List<Throwable> unregister(List<Registration> registrations) {
+    List<Throwable> problems = new ArrayList<>();
+    for (Registration registration : registrations.reversed()) {
+      try {
+        registration.close();
+      } catch (RuntimeException | Error problem) {
+        problems.add(problem);
+      }
+    }
+    return problems;
   }
 
   @Override
@@ -238,6 +278,7 @@ public final class DirectLinker implements CacheLinker {
     if (pages.isEmpty()) {
       return new PoolTransferResult(RestorablePrefixes.none(), Map.of());
     }
+    LookupEvent event = LookupEvent.begin(instance);
     Deadline by = Deadline.after(access.options().lookupTimeout(), access.clock());
     AtomicLong failures = new AtomicLong();
     PrefixLookup lookup =
@@ -246,21 +287,48 @@ public final class DirectLinker implements CacheLinker {
             access.suspects()::contains,
             keys -> exists(keys, by),
             failure -> {
+              access.failLookup(failure);
               if (failures.getAndIncrement() == 0) {
                 LOG.warn("{}: a lookup is shortened: {}", instance, failure);
               }
             });
-    PoolTransferResult here = lookup.lookup(pages, asked);
+    PoolTransferResult here = here(lookup, pages, asked);
     access.counters().lookup(failures.get());
-    BitSet everywhere = agreement.and(here.restorable().toBits(), access.options().lookupTimeout());
-    return new PoolTransferResult(RestorablePrefixes.ofBits(everywhere), here.hits());
+    BitSet everywhere =
+        agreement.and(
+            () -> "lookup of " + pages.size() + " pages to " + pages.getLast(),
+            here.restorable().toBits(),
+            Duration.ZERO);
+    RestorablePrefixes restorable = RestorablePrefixes.ofBits(everywhere);
+    if (event != null) {
+      event.pages = pages.size();
+      event.restorable = restorable.longest();
+      event.failures = failures.get();
+      event.commit();
+    }
+    return new PoolTransferResult(restorable, here.hits());
+  }
+
+  /**
+   * Asks for this rank. Whatever goes wrong is a miss, since the other ranks wait for an answer.
+   */
+  private PoolTransferResult here(PrefixLookup lookup, List<PageKey> pages, List<AskedPool> asked) {
+    if (asked.isEmpty()) {
+      return new PoolTransferResult(RestorablePrefixes.upTo(pages.size()), Map.of());
+    }
+    try {
+      return lookup.lookup(pages, asked);
+    } catch (RuntimeException | Error problem) {
+      LOG.error("{}: a lookup failed", instance, problem);
+      return new PoolTransferResult(RestorablePrefixes.none(), Map.of());
+    }
   }
 
   /** Asks the store; whatever it throws is a failure of every key (rule restore.failed-lookup). */
   private BatchResult exists(List<ObjectKey> keys, Deadline by) {
     try {
       return access.store().exists(keys, by);
-    } catch (RuntimeException problem) {
+    } catch (RuntimeException | Error problem) {
       LOG.warn("{}: a lookup failed", instance, problem);
       return BatchResult.allFailed(keys.size(), StoreAccess.thrown(problem));
     }
@@ -320,6 +388,10 @@ public final class DirectLinker implements CacheLinker {
       requireOpen();
       List<Transfer> started = ready.stream().mapToObj(candidates::get).toList();
       LayerLoadCounter.Batch batch = counter.begin(started.stream().map(Transfer::id).toList());
+      if (started.isEmpty()) {
+        var unused = batch.finish(NOTHING_TO_LOAD);
+        return batch;
+      }
       for (Transfer transfer : started) {
         queued.remove(transfer.id());
         loads.add(transfer);
@@ -341,7 +413,11 @@ public final class DirectLinker implements CacheLinker {
     if (candidates.isEmpty()) {
       return ready;
     }
-    BitSet everywhere = agreement.and(ready, Duration.ZERO);
+    BitSet everywhere =
+        agreement.and(
+            () -> "start of " + candidates.stream().map(Transfer::id).toList(),
+            ready,
+            Duration.ZERO);
     if (agreement.isLost()) {
       everywhere.set(0, candidates.size());
     }
@@ -366,8 +442,8 @@ public final class DirectLinker implements CacheLinker {
       }
       offloads.add(transfer);
     }
-    boolean owner = !rankReplicated || agreement.isOwner();
-    PageOffload offload = new PageOffload(access, transfer, owner, offloads);
+    PageOffload offload =
+        new PageOffload(access, transfer, /* owner= */ !rankReplicated || owner, offloads);
     transfer.whenReady(() -> execute(offload));
   }
 
@@ -384,6 +460,24 @@ public final class DirectLinker implements CacheLinker {
   public List<Completion> pollOffloads(Duration atMost) {
     requireOpen();
     return offloads.poll(atMost, agreement);
+  }
+
+  /** Makes what another rank found of replicated objects known to this one, which has the same. */
+  private void loadAgreed(Transfer transfer, BitSet good, BitSet sound) {
+    if (rankReplicated && !agreement.isLost()) {
+      BitSet failedElsewhere = transfer.goodPages();
+      failedElsewhere.andNot(good);
+      transfer.eachKey(failedElsewhere, key -> access.suspects().add(key, /* bad= */ false));
+      BitSet badElsewhere = transfer.soundPages();
+      badElsewhere.andNot(sound);
+      transfer.eachKey(badElsewhere, key -> access.suspects().add(key, /* bad= */ true));
+    }
+  }
+
+  private void offloadAgreed(Transfer transfer, BitSet good, BitSet sound) {
+    if (rankReplicated && !owner) {
+      transfer.eachKey(good, access.suspects()::clear);
+    }
   }
 
   @Override
@@ -424,7 +518,9 @@ public final class DirectLinker implements CacheLinker {
       loadThread.shutdown();
       offloadThreads.shutdown();
       if (drained.quarantined().isEmpty()) {
-        registrations.reversed().forEach(Registration::close);
+        for (Throwable problem : unregister(registrations)) {
+          LOG.warn("{}: unregistering memory failed", instance, problem);
+        }
       } else {
         LOG.error(
             "{}: after {} transfers still use {} pieces of memory; they must never be freed: {}",
@@ -445,18 +541,25 @@ public final class DirectLinker implements CacheLinker {
   }
 
   private void awaitOtherClose() {
-    try {
-      // The other close is bounded by the close timeout, plus what the store takes.
-      boolean unused =
-          closeDone.await(2 * access.options().closeTimeout().toMillis(), TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
+    // The other close is bounded by the close timeout, plus what the store takes.
+    Deadline by = Deadline.after(access.options().closeTimeout().multipliedBy(2));
+    boolean interrupted = false;
+    boolean done = false;
+    while (!done && !by.hasPassed()) {
+      try {
+        done = closeDone.await(by.remainingNanos(), TimeUnit.NANOSECONDS);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }
 
   /** Ends everything, waits until nothing touches a buffer, and answers what had no answer. */
   private Drained drain(StoreFailure cause) {
-    Deadline by = Deadline.after(access.options().closeTimeout(), access.clock());
+    Deadline by = Deadline.after(access.options().closeTimeout());
     List<Transfer> neverStarted;
     List<Transfer> loading;
     List<Transfer> offloading;
@@ -467,9 +570,18 @@ public final class DirectLinker implements CacheLinker {
       offloading = offloads.takeAll();
     }
     counter.reset(cause);
-    for (Transfer transfer : offloading) {
+    for (Transfer transfer : loading) {
       if (transfer.cancel()) {
         transfer.failAll(cause);
+        access.counters().failed(cause.code());
+        access.counters().loadFailed();
+        loads.end(transfer);
+      }
+    }
+    for (Transfer transfer : offloading) {
+      if (transfer.cancel()) {
+        access.failOffload(transfer, cause);
+        access.counters().offloaded(/* ok= */ false, 0, 0, 0);
         offloads.end(transfer);
       }
     }
@@ -478,10 +590,19 @@ public final class DirectLinker implements CacheLinker {
     List<Completion> ended = new ArrayList<>();
     loading.forEach(transfer -> ended.add(answer(transfer, inUse, cause)));
     neverStarted.forEach(transfer -> ended.add(transfer.abandoned(cause)));
+    synchronized (queued) {
+      quarantined.addAll(inUse);
+    }
+    CompletableFuture<?> released =
+        CompletableFuture.allOf(
+            inUse.stream()
+                .map(transfer -> transfer.released().toCompletableFuture())
+                .toArray(CompletableFuture[]::new));
     return new Drained(
         ended,
         offloading.stream().map(transfer -> answer(transfer, inUse, cause)).toList(),
-        inUse.stream().flatMap(transfer -> transfer.memory().stream()).toList());
+        inUse.stream().flatMap(transfer -> transfer.memory().stream()).toList(),
+        released);
   }
 
   /**
@@ -507,8 +628,13 @@ public final class DirectLinker implements CacheLinker {
     return new Transfer(request, pools);
   }
 
-  private static void requireSlots(
-      TransferRequest request, PoolTransfer transfer, PageObjects objects) {
+  /** Refuses slots that do not exist, or that a transfer from before a reset may still touch. */
+  private void requireSlots(TransferRequest request, PoolTransfer transfer, PageObjects objects) {
+    List<Transfer> untouchable;
+    synchronized (queued) {
+      quarantined.removeIf(Transfer::isReleased);
+      untouchable = List.copyOf(quarantined);
+    }
     for (int i = 0; i < transfer.slots().size(); i++) {
       long slot = transfer.slots().slot(i);
       if (slot >= objects.slots()) {
@@ -517,11 +643,19 @@ public final class DirectLinker implements CacheLinker {
                 .formatted(
                     request.id(), slot, transfer.keys().get(i), objects.name(), objects.slots()));
       }
+      for (Transfer other : untouchable) {
+        if (other.uses(objects, slot)) {
+          throw new IllegalArgumentException(
+              "request %s: slot %d of pool %s is in quarantine: %s may still touch it"
+                  .formatted(request.id(), slot, objects.name(), other.id()));
+        }
+      }
     }
   }
 
+  /** Refuses a source without pools, unless another rank may have them, as a stage has its own. */
   private void requireSource(PoolName source) {
-    if (!sources.contains(source)) {
+    if (agreement.isAlone() && !sources.contains(source)) {
       throw new IllegalArgumentException(
           "no pool takes its slots from source " + source + "; the sources are " + sources);
     }

@@ -24,11 +24,34 @@ import java.util.concurrent.locks.ReentrantLock;
  * it with {@link #takeAll}. Thread-safe, with one thread that polls.
  */
 final class Ledger {
+  /** Learns what the ranks found of a transfer, before its completion is returned. */
+  interface Verdicts {
+    /**
+     * Takes the verdict on a transfer.
+     *
+     * @param good the pages that are good on every rank
+     * @param sound the pages of which no rank found an object bad
+     */
+    void agreed(Transfer transfer, BitSet good, BitSet sound);
+  }
+
+  private final String name;
+  private final Verdicts verdicts;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Deque<Transfer> order = new ArrayDeque<>();
   private final Map<String, Transfer> byId = new HashMap<>();
   private boolean closed;
+
+  /**
+   * Creates an empty ledger.
+   *
+   * @param name what the transfers are, equal on all ranks
+   */
+  Ledger(String name, Verdicts verdicts) {
+    this.name = name;
+    this.verdicts = verdicts;
+  }
 
   /** Adds a transfer behind all others. */
   void add(Transfer transfer) {
@@ -69,7 +92,8 @@ final class Ledger {
   }
 
   /**
-   * Returns the completions of the transfers at the head that have ended on every rank.
+   * Returns the completions of the transfers at the head that have ended on every rank. An
+   * interrupt ends the wait early and is kept.
    *
    * @param atMost how long to wait for the first one to end on this rank
    */
@@ -78,20 +102,29 @@ final class Ledger {
     if (heads.isEmpty()) {
       return List.of();
     }
-    BitSet good = new BitSet();
+    // Two bits a page: whether it is good, and whether none of its objects is bad.
+    BitSet bits = new BitSet();
     int page = 0;
     for (Transfer transfer : heads) {
-      int first = page;
-      transfer.goodPages().stream().forEach(bit -> good.set(first + bit));
-      page += transfer.pages();
+      BitSet good = transfer.goodPages();
+      BitSet sound = transfer.soundPages();
+      for (int i = 0; i < transfer.pages(); i++, page++) {
+        bits.set(2 * page, good.get(i));
+        bits.set(2 * page + 1, sound.get(i));
+      }
     }
-    BitSet goodEverywhere = agreement.and(good, Duration.ZERO);
+    BitSet everywhere = agreement.and(() -> "pages of " + subject(heads), bits, Duration.ZERO);
     List<Completion> completions = new ArrayList<>(heads.size());
     page = 0;
     for (Transfer transfer : heads) {
-      BitSet ofTransfer = goodEverywhere.get(page, page + transfer.pages());
-      completions.add(transfer.completion(ofTransfer, agreement.elsewhere()));
-      page += transfer.pages();
+      BitSet good = new BitSet();
+      BitSet sound = new BitSet();
+      for (int i = 0; i < transfer.pages(); i++, page++) {
+        good.set(i, everywhere.get(2 * page));
+        sound.set(i, everywhere.get(2 * page + 1));
+      }
+      verdicts.agreed(transfer, good, sound);
+      completions.add(transfer.completion(good, agreement.elsewhere()));
     }
     remove(heads);
     return completions;
@@ -102,10 +135,17 @@ final class Ledger {
     List<Transfer> all;
     BitSet ended = new BitSet();
     long nanos = TimeUnit.NANOSECONDS.convert(atMost);
+    boolean interrupted = false;
     lock.lock();
     try {
       while (!closed && nanos > 0 && !order.isEmpty() && !order.getFirst().hasEnded()) {
-        nanos = changed.awaitNanos(nanos);
+        try {
+          nanos = changed.awaitNanos(nanos);
+        } catch (InterruptedException e) {
+          // Ranks that came for this poll must not be left waiting, so it goes on without a wait.
+          interrupted = true;
+          nanos = 0;
+        }
       }
       throwIfClosed();
       if (order.isEmpty()) {
@@ -115,14 +155,18 @@ final class Ledger {
       for (int i = 0; i < all.size() && all.get(i).hasEnded(); i++) {
         ended.set(i);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new CacheException(FailureCode.CANCELLED, "interrupted while polling", e);
     } finally {
       lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
-    BitSet endedEverywhere = agreement.and(ended, atMost);
+    BitSet endedEverywhere = agreement.and(() -> "ends of " + subject(all), ended, atMost);
     return all.subList(0, (agreement.isLost() ? ended : endedEverywhere).nextClearBit(0));
+  }
+
+  private String subject(List<Transfer> transfers) {
+    return name + " " + transfers.stream().map(Transfer::id).toList();
   }
 
   private void remove(List<Transfer> heads) {
@@ -169,12 +213,13 @@ final class Ledger {
       while (true) {
         List<Transfer> running =
             transfers.stream().filter(transfer -> !transfer.hasEnded()).toList();
-        if (running.isEmpty() || by.hasPassed() || interrupted) {
+        if (running.isEmpty() || by.hasPassed()) {
           return running;
         }
         try {
-          changed.awaitNanos(by.remainingNanos());
+          long unused = changed.awaitNanos(by.remainingNanos());
         } catch (InterruptedException e) {
+          // Slots that are still in use are worse than a late interrupt.
           interrupted = true;
         }
       }

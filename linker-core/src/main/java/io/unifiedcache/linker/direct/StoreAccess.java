@@ -8,19 +8,21 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.observe.FailureEvent;
 import java.util.List;
 import java.util.function.Consumer;
 
 /**
  * What every transfer needs of the store, and the one way in which an object fails.
  *
+ * @param instance the name of the linker
  * @param byLayers whether loads read ranges layer by layer
  */
 record StoreAccess(
+    String instance,
     CacheStore store,
     boolean byLayers,
     KeyLayout layout,
@@ -45,19 +47,70 @@ record StoreAccess(
 
   /** Returns why entry {@code i}, which is not OK, was not read. */
   static StoreFailure notRead(Entry entry, BatchResult result, int i) {
-    if (result.status(i) == ObjectStatus.FAILED) {
-      return result.failure(i);
-    }
-    return StoreFailure.of(
-        FailureCode.ABSENT, "object " + entry.key() + " is no longer in the store");
+    return switch (result.status(i)) {
+      case FAILED -> result.failure(i);
+      case ABSENT ->
+          StoreFailure.of(
+              FailureCode.ABSENT, "object " + entry.key() + " is no longer in the store");
+      case OK, PRESENT ->
+          StoreFailure.of(
+              FailureCode.INTERNAL,
+              "the store answered a read of " + entry.key() + " with " + result.status(i));
+    };
   }
 
   /** Notes that a load failed because of an object, which is suspect from now on. */
   void failLoad(Entry entry, StoreFailure cause) {
-    entry.transfer().fail(entry.page(), cause);
+    entry.transfer().fail(entry, cause);
+    failed("load", entry.transfer().id(), entry.key().value(), cause);
     if (cause.code() != FailureCode.CLOSED && cause.code() != FailureCode.CANCELLED) {
-      suspects.add(entry.key());
+      suspects.add(entry.key(), SuspectObjects.isBad(cause));
     }
+  }
+
+  /** Notes that a load failed as a whole, so that none of its objects is offered at once again. */
+  void failLoad(Transfer transfer, StoreFailure cause) {
+    transfer.failAll(cause);
+    failed("load", transfer.id(), "", cause);
+    switch (cause.code()) {
+      case CLOSED, CANCELLED, OTHER_RANK, REFUSED -> {}
+      default -> transfer.eachKey(transfer.allPages(), key -> suspects.add(key, /* bad= */ false));
+    }
+  }
+
+  /** Notes that an object of an offload failed. */
+  void failOffload(Entry entry, StoreFailure cause) {
+    entry.transfer().fail(entry, cause);
+    failed("offload", entry.transfer().id(), entry.key().value(), cause);
+  }
+
+  /** Notes that an offload failed as a whole. */
+  void failOffload(Transfer transfer, StoreFailure cause) {
+    transfer.failAll(cause);
+    failed("offload", transfer.id(), "", cause);
+  }
+
+  /** Notes that a lookup could not find out about an object. */
+  void failLookup(StoreFailure cause) {
+    failed("lookup", "", "", cause);
+  }
+
+  private void failed(String operation, String request, String object, StoreFailure cause) {
+    counters.failed(cause.code());
+    FailureEvent.record(instance, operation, request, object, cause);
+  }
+
+  /**
+   * Returns an answer of the store if it has one status for each entry.
+   *
+   * @throws IllegalStateException if it has not, which says nothing of any entry
+   */
+  static BatchResult requireSize(int entries, BatchResult result) {
+    if (result.size() != entries) {
+      throw new IllegalStateException(
+          "the store answered " + entries + " entries with " + result.size() + " statuses");
+    }
+    return result;
   }
 
   /** Returns the failure of everything that a call was for which threw. */

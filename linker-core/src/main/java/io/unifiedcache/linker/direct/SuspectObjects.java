@@ -1,11 +1,14 @@
 package io.unifiedcache.linker.direct;
 
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.StoreFailure;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The objects that failed to load (rule {@code load.no-livelock}): they are not offered until they
@@ -17,12 +20,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class SuspectObjects {
   private static final int LEAST_SWEEP = 1024;
 
+  /**
+   * A suspicion.
+   *
+   * @param expiry when it ends
+   * @param bad whether the failure tells that the stored object is bad, so that finding it again
+   *     does not clear it
+   */
+  private record Suspicion(long expiry, boolean bad) {}
+
   private final MonotonicClock clock;
   private final long expiryNanos;
-
-  /** By key: when the suspicion expires. */
-  private final Map<ObjectKey, Long> expiries = new ConcurrentHashMap<>();
-
+  private final Map<ObjectKey, Suspicion> suspicions = new ConcurrentHashMap<>();
   private final AtomicInteger nextSweep = new AtomicInteger(LEAST_SWEEP);
 
   SuspectObjects(Duration expiry, MonotonicClock clock) {
@@ -30,38 +39,59 @@ final class SuspectObjects {
     this.expiryNanos = expiry.toNanos();
   }
 
+  /**
+   * Tells whether a failure says that the stored object is bad: it was there, and trying again
+   * would not help.
+   */
+  static boolean isBad(StoreFailure failure) {
+    return failure.code() != FailureCode.ABSENT && !failure.retryable();
+  }
+
   /** Suspects an object from now on. */
-  void add(ObjectKey key) {
+  void add(ObjectKey key, boolean bad) {
     long now = clock.nanos();
-    expiries.put(key, now + expiryNanos);
+    suspicions.merge(
+        key,
+        new Suspicion(now + expiryNanos, bad),
+        (old, latest) -> new Suspicion(latest.expiry(), old.bad() || latest.bad()));
     int limit = nextSweep.get();
-    if (expiries.size() > limit) {
-      expiries.values().removeIf(expiry -> expiry - now <= 0);
-      nextSweep.compareAndSet(limit, Math.max(LEAST_SWEEP, 2 * expiries.size()));
+    if (suspicions.size() > limit) {
+      suspicions.values().removeIf(suspicion -> suspicion.expiry() - now <= 0);
+      nextSweep.compareAndSet(limit, Math.max(LEAST_SWEEP, 2 * suspicions.size()));
     }
   }
 
   /** Suspects an object no longer: it has been stored anew. */
   void clear(ObjectKey key) {
-    expiries.remove(key);
+    suspicions.remove(key);
   }
 
   boolean contains(ObjectKey key) {
-    if (expiries.isEmpty()) {
-      return false;
-    }
-    Long expiry = expiries.get(key);
-    if (expiry == null) {
-      return false;
-    }
-    if (expiry - clock.nanos() <= 0) {
-      expiries.remove(key, expiry);
-      return false;
-    }
-    return true;
+    return find(key) != null;
   }
 
+  /** Tells whether the object is suspected of being bad. */
+  boolean isBad(ObjectKey key) {
+    Suspicion suspicion = find(key);
+    return suspicion != null && suspicion.bad();
+  }
+
+  private @Nullable Suspicion find(ObjectKey key) {
+    if (suspicions.isEmpty()) {
+      return null;
+    }
+    Suspicion suspicion = suspicions.get(key);
+    if (suspicion != null && suspicion.expiry() - clock.nanos() <= 0) {
+      suspicions.remove(key, suspicion);
+      return null;
+    }
+    return suspicion;
+  }
+
+  /** Returns the number of objects under suspicion. */
   int size() {
-    return expiries.size();
+    long now = clock.nanos();
+    suspicions.values().removeIf(suspicion -> suspicion.expiry() - now <= 0);
+    return suspicions.size();
   }
 }

@@ -16,18 +16,28 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A load or an offload on its way: what it moves, and what has become of each page.
  *
- * <p>Pages are counted over all pools that the request reaches: a page that two pools hold counts
- * twice. Failures are written by the one thread that runs the transfer, and read by others once the
+ * <p>A page of the request is held by every pool that takes its slots from the page's source, which
+ * differ from rank to rank: a draft model lives on one stage only. So failures are kept per pool,
+ * and ranks agree on the pages of the request, which are the same on all.
+ *
+ * <p>Failures are written by the one thread that runs the transfer, and read by others once the
  * {@link Ledger} knows that it has ended.
  */
 final class Transfer {
-  /** The pages of a request in one pool. */
-  record PoolPages(PageObjects objects, PoolTransfer transfer, int firstPage) {
+  /**
+   * The pages of a request in one pool.
+   *
+   * @param firstPage the place of the first page among the pages of the request
+   * @param firstPlace the place of the first page among those of all pools
+   */
+  record PoolPages(PageObjects objects, PoolTransfer transfer, int firstPage, int firstPlace) {
     int size() {
       return transfer.keys().size();
     }
@@ -35,9 +45,9 @@ final class Transfer {
 
   /** One object of a transfer. */
   record Entry(Transfer transfer, PoolPages pages, int index, int component, ObjectKey key) {
-    /** Returns the place of the object's page among all pages of the transfer. */
-    int page() {
-      return pages.firstPage() + index;
+    /** Returns the place of the object's page among those of all pools. */
+    int place() {
+      return pages.firstPlace() + index;
     }
 
     long slot() {
@@ -63,12 +73,18 @@ final class Transfer {
   private final List<PoolPages> pools;
   private final int pages;
   private final @Nullable StoreFailure[] failures;
+
+  /** Why all pages have failed that have no failure of their own. */
+  private @Nullable StoreFailure whole;
+
   private final List<CompletableFuture<?>> holds = new ArrayList<>();
   private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
   private final CompletableFuture<?> ready;
 
   /** Which request of its batch a load is; used by the load thread. */
-  private int place;
+  private int requestNumber;
+
+  private final CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
 
   /** Guarded by the lock of the ledger. */
   private boolean ended;
@@ -77,18 +93,20 @@ final class Transfer {
   Transfer(TransferRequest request, List<PageObjects> pools) {
     this.request = request;
     List<PoolPages> reached = new ArrayList<>();
-    int count = 0;
+    int places = 0;
     for (PageObjects objects : pools) {
+      int page = 0;
       for (PoolTransfer transfer : request.transfers()) {
         if (transfer.source().equals(objects.source())) {
-          reached.add(new PoolPages(objects, transfer, count));
-          count = Math.addExact(count, transfer.keys().size());
+          reached.add(new PoolPages(objects, transfer, page, places));
+          places = Math.addExact(places, transfer.keys().size());
         }
+        page = Math.addExact(page, transfer.keys().size());
       }
     }
     this.pools = List.copyOf(reached);
-    this.pages = count;
-    this.failures = new @Nullable StoreFailure[count];
+    this.pages = request.transfers().stream().mapToInt(each -> each.keys().size()).sum();
+    this.failures = new @Nullable StoreFailure[places];
     // A future of our own: the engine's stage may be of any kind, and nobody may complete it for
     // us.
     CompletableFuture<@Nullable Void> ready = new CompletableFuture<>();
@@ -109,7 +127,7 @@ final class Transfer {
     return request.id();
   }
 
-  /** Returns the number of pages, over all pools. */
+  /** Returns the number of pages of the request. */
   int pages() {
     return pages;
   }
@@ -138,12 +156,12 @@ final class Transfer {
         "what request " + id() + " waited for failed: " + ready.exceptionNow());
   }
 
-  void setPlace(int place) {
-    this.place = place;
+  void setRequestNumber(int number) {
+    this.requestNumber = number;
   }
 
-  int place() {
-    return place;
+  int requestNumber() {
+    return requestNumber;
   }
 
   /** Adds every object of one pool's pages to {@code entries}, page after page. */
@@ -170,11 +188,29 @@ final class Transfer {
     return state.get() == State.CANCELLED;
   }
 
-  /** Fails one page; its first failure stays. Keeps the slots for as long as they are in use. */
-  void fail(int page, StoreFailure cause) {
-    if (failures[page] == null) {
-      failures[page] = cause;
+  /** Fails an object's page; its first failure stays. Keeps the slots for as long as in use. */
+  void fail(Entry entry, StoreFailure cause) {
+    fail(entry.place(), cause);
+  }
+
+  /**
+   * Fails every page that has not failed, for a reason that is no object's; the first one stays.
+   */
+  void failAll(StoreFailure cause) {
+    if (whole == null) {
+      whole = cause;
     }
+    hold(cause);
+  }
+
+  private void fail(int place, StoreFailure cause) {
+    if (failures[place] == null) {
+      failures[place] = cause;
+    }
+    hold(cause);
+  }
+
+  private void hold(StoreFailure cause) {
     if (cause.memory() instanceof MemoryState.InUse inUse) {
       CompletableFuture<@Nullable Void> hold = new CompletableFuture<>();
       inUse.released().whenComplete((value, problem) -> hold.complete(null));
@@ -182,14 +218,10 @@ final class Transfer {
     }
   }
 
-  /** Fails every page that has not failed. */
-  void failAll(StoreFailure cause) {
-    for (int page = 0; page < pages; page++) {
-      fail(page, cause);
-    }
-  }
-
   boolean hasFailed() {
+    if (whole != null) {
+      return true;
+    }
     for (@Nullable StoreFailure failure : failures) {
       if (failure != null) {
         return true;
@@ -209,19 +241,50 @@ final class Transfer {
 
   void setEnded() {
     ended = true;
+    released.complete(null);
   }
 
   boolean hasEnded() {
     return ended;
   }
 
-  /** Returns the pages that have not failed on this rank. */
+  /** Tells whether the transfer has ended; needs no lock. */
+  boolean isReleased() {
+    return released.isDone();
+  }
+
+  /** Returns the stage that ends when the transfer has ended, and nothing touches its slots. */
+  CompletionStage<?> released() {
+    return released;
+  }
+
+  /** Returns the pages of the request that have not failed on this rank. */
   BitSet goodPages() {
-    BitSet good = new BitSet(pages);
-    for (int page = 0; page < pages; page++) {
-      good.set(page, failures[page] == null);
+    return whole == null ? pagesWithout(failure -> true) : new BitSet();
+  }
+
+  /** Returns the pages of the request of which this rank has found no object bad. */
+  BitSet soundPages() {
+    return pagesWithout(SuspectObjects::isBad);
+  }
+
+  private BitSet pagesWithout(Predicate<StoreFailure> failing) {
+    BitSet without = allPages();
+    for (PoolPages of : pools) {
+      for (int index = 0; index < of.size(); index++) {
+        StoreFailure failure = failures[of.firstPlace() + index];
+        if (failure != null && failing.test(failure)) {
+          without.clear(of.firstPage() + index);
+        }
+      }
     }
-    return good;
+    return without;
+  }
+
+  BitSet allPages() {
+    BitSet all = new BitSet(pages);
+    all.set(0, pages);
+    return all;
   }
 
   /**
@@ -232,15 +295,22 @@ final class Transfer {
    */
   Completion completion(BitSet good, StoreFailure elsewhere) {
     List<PageFailure> list = new ArrayList<>();
-    for (PoolPages of : pools) {
-      for (int index = 0; index < of.size(); index++) {
-        int page = of.firstPage() + index;
-        StoreFailure cause = failures[page];
-        if (cause == null && !good.get(page)) {
-          cause = elsewhere;
+    int page = 0;
+    for (PoolTransfer transfer : request.transfers()) {
+      for (int index = 0; index < transfer.keys().size(); index++, page++) {
+        PageKey key = transfer.keys().get(index);
+        int before = list.size();
+        for (PoolPages of : pools) {
+          StoreFailure failure =
+              of.objects().source().equals(transfer.source())
+                  ? failures[of.firstPlace() + index]
+                  : null;
+          if (failure != null) {
+            list.add(new PageFailure(of.objects().name(), key, failure));
+          }
         }
-        if (cause != null) {
-          list.add(new PageFailure(of.objects().name(), of.transfer().keys().get(index), cause));
+        if (list.size() == before && !good.get(page)) {
+          list.add(new PageFailure(transfer.source(), key, whole == null ? elsewhere : whole));
         }
       }
     }
@@ -250,12 +320,40 @@ final class Transfer {
   /** Returns the completion of a transfer that nobody waited for. */
   Completion abandoned(StoreFailure cause) {
     List<PageFailure> list = new ArrayList<>();
-    for (PoolPages of : pools) {
-      for (PageKey page : of.transfer().keys()) {
-        list.add(new PageFailure(of.objects().name(), page, cause));
+    for (PoolTransfer transfer : request.transfers()) {
+      for (PageKey page : transfer.keys()) {
+        list.add(new PageFailure(transfer.source(), page, cause));
       }
     }
     return new Completion(id(), list);
+  }
+
+  /** Passes the key of every object of the given pages of the request to the action. */
+  void eachKey(BitSet ofPages, Consumer<ObjectKey> action) {
+    for (PoolPages of : pools) {
+      for (int index = 0; index < of.size(); index++) {
+        if (ofPages.get(of.firstPage() + index)) {
+          PageKey page = of.transfer().keys().get(index);
+          for (int component = 0; component < of.objects().components(); component++) {
+            action.accept(of.objects().key(page, component));
+          }
+        }
+      }
+    }
+  }
+
+  /** Tells whether a slot of a pool is among those of the transfer. */
+  boolean uses(PageObjects objects, long slot) {
+    for (PoolPages of : pools) {
+      if (of.objects() == objects) {
+        for (int index = 0; index < of.size(); index++) {
+          if (of.transfer().slots().slot(index) == slot) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
   }
 
   /** Returns the memory of every object of the transfer. */

@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * does not come by the deadline of another is lost, for good and for all.
  */
 public final class LocalRanks {
+  /** How long to sleep at most before looking again at a deadline whose clock is not the JVM's. */
+  private static final long LONGEST_NAP = TimeUnit.MILLISECONDS.toNanos(50);
+
   private final int size;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -49,6 +52,7 @@ public final class LocalRanks {
   }
 
   private BitSet and(int rank, BitSet bits, Deadline by) throws RankLostException {
+    boolean interrupted = false;
     lock.lock();
     try {
       throwIfLost();
@@ -69,16 +73,18 @@ public final class LocalRanks {
           changed.signalAll();
           throw new RankLostException(lost);
         }
-        changed.awaitNanos(Math.min(by.remainingNanos(), TimeUnit.HOURS.toNanos(1)));
+        try {
+          long unused = changed.awaitNanos(Math.min(by.remainingNanos(), LONGEST_NAP));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
       return (BitSet) round.common.clone();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      lost = "rank " + rank + " was interrupted while it waited for the others";
-      changed.signalAll();
-      throw new RankLostException(lost, e);
     } finally {
       lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.MonotonicClock;
@@ -33,7 +32,6 @@ import io.unifiedcache.linker.key.KeyForm;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -190,32 +188,11 @@ class GoldenTransfersTest {
               /* ownsStore= */ true,
               GoldenKeys.layout(KeyForm.SGLANG_LINKER, config),
               pools,
-              rank(config),
+              RankCollective.ALONE,
+              /* owner= */ config.get("tpRank").getAsInt() == 0,
               LinkerOptions.defaults(),
               MonotonicClock.SYSTEM,
               "golden");
-    }
-
-    /** The rank that a golden row is of, alone: others would have to agree. */
-    private static RankCollective rank(JsonObject config) {
-      boolean owner =
-          !config.get("rankReplicated").getAsBoolean() || config.get("tpRank").getAsInt() == 0;
-      return new RankCollective() {
-        @Override
-        public int rank() {
-          return owner ? 0 : 1;
-        }
-
-        @Override
-        public int size() {
-          return 1;
-        }
-
-        @Override
-        public BitSet and(BitSet bits, Deadline by) {
-          return bits;
-        }
-      };
     }
 
     private DevicePool pool(String name, JsonObject pool) {

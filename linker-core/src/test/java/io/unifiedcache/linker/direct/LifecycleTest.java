@@ -110,7 +110,7 @@ class LifecycleTest {
   @Test
   @DisplayName("linker.quiesce: memory that is still in use after the timeout is named")
   void reset_storeHangs_namesQuarantine() throws Exception {
-    try (Rig rig = Rig.plan().withTimeouts(Duration.ofMillis(20), Duration.ofSeconds(1)).build()) {
+    try (Rig rig = Rig.plan().withCloseTimeout(Duration.ofMillis(20)).build()) {
       List<PageKey> pages = Rig.pages("p", 2);
       rig.store("s", pages);
       Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
@@ -126,11 +126,123 @@ class LifecycleTest {
       assertThat(drained.quarantined())
           .contains(
               rig.pools.pools().getFirst().components().getFirst().buffers().getFirst().piece(3));
+      assertThatThrownBy(() -> rig.linker.load(rig.request("next", pages, 4)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("slot 4 of pool kv is in quarantine")
+          .hasMessageContaining("stuck");
+      assertThat(drained.released().toCompletableFuture()).isNotDone();
       gate.open();
-      rig.linker.load(rig.request("next", pages, 5));
+      drained.released().toCompletableFuture().join();
+      rig.linker.load(rig.request("next", pages, 4));
       rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
       assertThat(rig.pollLoad()).isEqualTo(new Completion("next", List.of()));
     }
+  }
+
+  @Test
+  @DisplayName("linker.quiesce: what waits behind a stuck transfer is not in use")
+  void reset_batchesBehindAStuckOne_areNotQuarantined() throws Exception {
+    try (Rig rig = Rig.plan().withCloseTimeout(Duration.ofMillis(20)).build()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      rig.store("s", pages);
+      Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
+      rig.store.script = gate;
+      for (int i = 0; i < 4; i++) {
+        rig.linker.load(rig.request("load-" + i, pages, i));
+        var unused = rig.linker.startLayerWiseLoading();
+      }
+      gate.awaitArrival();
+      Drained drained = rig.linker.reset();
+      assertThat(drained.loads()).hasSize(4).noneMatch(Completion::ok);
+      assertThat(drained.quarantined()).hasSize(2 * Rig.LAYERS);
+      rig.linker.load(rig.request("next", pages, 3));
+      gate.open();
+      rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+      assertThat(rig.pollLoad().ok()).isTrue();
+      assertThat(rig.holds(pages.getFirst(), 3)).isTrue();
+      assertThat(rig.linker.stats().failedLoads()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  @DisplayName("linker.quiesce, offload.poison: reset waits for a put that is running")
+  void reset_offloadRunning_waitsAndTellsHowItEnded() throws Exception {
+    try (Rig rig = Rig.plan().build()) {
+      Scripts.Gate gate = new Scripts.Gate(Step.PUT, 0);
+      rig.store.script = gate;
+      rig.linker.offload(rig.request("running", Rig.pages("p", 1), 0));
+      gate.awaitArrival();
+      assertThat(rig.linker.pollOffloads(Duration.ZERO)).isEmpty();
+      try (ExecutorService other = Executors.newSingleThreadExecutor()) {
+        Future<Drained> drained = other.submit(rig.linker::reset);
+        while (rig.linker.stats().failedOffloads() > 0) {
+          Thread.onSpinWait();
+        }
+        assertThat(drained.isDone()).isFalse();
+        gate.open();
+        assertThat(drained.get().offloads()).containsExactly(new Completion("running", List.of()));
+        assertThat(drained.get().quarantined()).isEmpty();
+      }
+      assertThat(rig.store.objects).hasSize(2);
+    }
+  }
+
+  @Test
+  @DisplayName("linker.quiesce: an interrupt does not end the wait for a transfer")
+  void close_interrupted_waitsAllTheSame() throws Exception {
+    Rig rig = Rig.plan().build();
+    List<PageKey> pages = Rig.pages("p", 1);
+    rig.store("s", pages);
+    Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
+    rig.store.script = gate;
+    rig.linker.load(rig.request("a", pages, 0));
+    LoadBatch batch = rig.linker.startLayerWiseLoading();
+    gate.awaitArrival();
+    CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+    Thread closer =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  Thread.currentThread().interrupt();
+                  rig.linker.close();
+                  interrupted.complete(Thread.currentThread().isInterrupted());
+                });
+    assertThat(thrownBy(() -> batch.awaitLayer(0, Rig.LONG))).hasMessageContaining("closed");
+    assertThat(rig.store.closed).isFalse();
+    assertThat(interrupted).isNotDone();
+    gate.open();
+    assertThat(interrupted.get(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(rig.store.openSessions).hasValue(0);
+    closer.join();
+    rig.close();
+  }
+
+  @Test
+  @DisplayName("waits are in real time, whatever clock the store is given")
+  void close_clockStandsStill_returnsAfterTheTimeout() throws Exception {
+    Rig rig = Rig.plan().withClock(() -> 0).withCloseTimeout(Duration.ofMillis(20)).build();
+    List<PageKey> pages = Rig.pages("p", 1);
+    rig.store("s", pages);
+    Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
+    rig.store.script = gate;
+    rig.linker.load(rig.request("a", pages, 0));
+    var unused = rig.linker.startLayerWiseLoading();
+    gate.awaitArrival();
+    Drained drained = rig.linker.reset();
+    assertThat(drained.quarantined()).isNotEmpty();
+    gate.open();
+    drained.released().toCompletableFuture().join();
+    rig.close();
+  }
+
+  @Test
+  @DisplayName("store.register: one that fails to unregister does not keep the others")
+  void close_unregisterThrows_undoesTheOthersAndClosesTheStore() {
+    Rig rig = Rig.plan().build();
+    rig.store.throwOnUnregister = true;
+    rig.close();
+    assertThat(rig.store.registrations).hasValue(0);
+    assertThat(rig.store.closed).isTrue();
   }
 
   @Test
@@ -284,6 +396,7 @@ class LifecycleTest {
             KeyForm.STRICT, CacheIdentity.builder().model("m").build(), false, EmptySegments.KEEP),
         pools,
         RankCollective.ALONE,
+        /* owner= */ true,
         LinkerOptions.defaults(),
         MonotonicClock.SYSTEM,
         "test");

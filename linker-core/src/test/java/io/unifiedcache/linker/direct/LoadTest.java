@@ -304,6 +304,106 @@ class LoadTest {
   }
 
   @Test
+  @DisplayName("load.no-livelock: what had vanished or could not be reached is not taken for bad")
+  void offload_suspectIsThereAgain_isLeftAloneAndOfferedAgain() {
+    StoreFailure passing = BROKEN.asRetryable();
+    for (StoreFailure failure : List.of(passing, StoreFailure.of(FailureCode.ABSENT, "gone"))) {
+      try (Rig rig = Rig.plan().build()) {
+        List<PageKey> pages = Rig.pages("p", 1);
+        rig.store("s", pages);
+        rig.store.script =
+            new Script() {
+              @Override
+              public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
+                return step == Step.READ ? failure : null;
+              }
+            };
+        rig.linker.load(rig.request("a", pages, 0));
+        var unused = rig.linker.startLayerWiseLoading();
+        assertThat(rig.pollLoad().ok()).isFalse();
+        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isZero();
+        rig.store.script = new Script() {};
+        rig.store("again", pages);
+        assertThat(rig.store.calls(Step.REMOVE)).isEmpty();
+        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isEqualTo(1);
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("load.no-livelock: a load that fails as a whole is not offered at once again")
+  void lookup_afterThrowOrTimeout_isAMiss() throws Exception {
+    try (Rig rig = Rig.plan().build()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      rig.store("s", pages);
+      Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
+      rig.store.script = gate;
+      rig.linker.load(rig.request("a", pages, 0));
+      LoadBatch batch = rig.linker.startLayerWiseLoading();
+      gate.awaitArrival();
+      assertThatThrownBy(() -> batch.awaitLayer(0, Duration.ZERO))
+          .isInstanceOf(CacheException.class);
+      gate.open();
+      assertThat(rig.pollLoad().ok()).isFalse();
+      assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isZero();
+      rig.store("again", pages);
+      assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void load_twoRequestsShareAPage_bothLoad() {
+    for (LoadPath path : List.of(LoadPath.LAYERS, LoadPath.PAGES)) {
+      try (Rig rig = Rig.plan().withLoadPath(path).build()) {
+        List<PageKey> pages = Rig.pages("p", 2);
+        rig.store("s", pages);
+        rig.linker.load(rig.request("a", pages, 0));
+        rig.linker.load(rig.request("b", pages, 8));
+        rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+        assertThat(rig.pollLoad().ok()).isTrue();
+        assertThat(rig.pollLoad().ok()).isTrue();
+        assertThat(rig.holds(pages.get(1), 1)).isTrue();
+        assertThat(rig.holds(pages.get(1), 9)).isTrue();
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("load.layer-order: whole pages are announced after the last of them")
+  void awaitLayer_wholePages_notBeforeTheBytesAreThere() throws Exception {
+    StoreLimits limits = new StoreLimits(2, 1000, 1000, 8, 1, Duration.ZERO, Duration.ZERO);
+    ScriptedStore store = new ScriptedStore(limits);
+    try (Rig rig = Rig.plan().withStore(store).build()) {
+      List<PageKey> pages = Rig.pages("p", 3);
+      rig.store("s", pages);
+      Scripts.Gate gate = new Scripts.Gate(Step.GET, 2);
+      store.script = gate;
+      rig.linker.load(rig.request("a", pages, 0));
+      LoadBatch batch = rig.linker.startLayerWiseLoading();
+      gate.awaitArrival();
+      assertThat(batch.toString()).contains("layers in place=0 of 3");
+      gate.open();
+      assertThat(batch.awaitLayer(Rig.LAYERS - 1, Rig.LONG).failed()).isEmpty();
+      assertThat(rig.holds(pages.get(2), 2)).isTrue();
+    }
+  }
+
+  @Test
+  void load_storeAnswersTooMuchOrNothing_fails() {
+    try (Rig rig = Rig.plan().build()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      rig.store("s", pages);
+      rig.store.extraStatuses = 1;
+      rig.linker.load(rig.request("a", pages, 0));
+      LoadBatch batch = rig.linker.startLayerWiseLoading();
+      assertThatThrownBy(() -> batch.awaitLayer(0, Rig.LONG))
+          .isInstanceOf(CacheException.class)
+          .hasMessageContaining("2 entries with 3 statuses");
+      assertThat(rig.pollLoad().ok()).isFalse();
+    }
+  }
+
+  @Test
   @DisplayName("load.partial-pools: one source alone can be loaded")
   void load_oneSourceAlone_works() {
     try (Rig rig = Rig.plan().withSwa().build()) {

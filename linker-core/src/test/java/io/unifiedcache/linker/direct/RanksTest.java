@@ -1,15 +1,20 @@
 package io.unifiedcache.linker.direct;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.LoadBatch;
+import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RestorablePrefixes;
 import io.unifiedcache.api.linker.TransferRequest;
+import io.unifiedcache.linker.direct.ScriptedStore.Script;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.time.Duration;
@@ -22,7 +27,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -162,23 +169,26 @@ class RanksTest {
   }
 
   @Test
-  @DisplayName("a rank that waits for its own load longer than the rank timeout is not lost")
-  void pollLoads_otherRankIsSlow_waitsForIt() throws Exception {
-    List<Rig> rigs =
-        ranks(plan -> plan.withTimeouts(Duration.ofSeconds(20), Duration.ofSeconds(2)));
+  @DisplayName("a rank whose load is slow is not taken for lost")
+  void pollLoads_otherRankWaitsForALayer_waitsForIt() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan.withRankTimeout(Duration.ofMillis(200)));
     List<PageKey> pages = Rig.pages("p", 1);
     onEach(rigs, rig -> storeAll(rig, pages));
     Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
     rigs.get(1).store.script = gate;
     try (ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor()) {
-      var unused = later.schedule(gate::open, 3, TimeUnit.SECONDS);
+      var unused = later.schedule(gate::open, 600, TimeUnit.MILLISECONDS);
       List<Completion> completions =
           onEach(
               rigs,
               rig -> {
                 rig.linker.load(rig.request("a", pages, 0));
-                var unusedBatch = rig.linker.startLayerWiseLoading();
-                return rig.pollLoad();
+                rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+                List<Completion> polled = List.of();
+                while (polled.isEmpty()) {
+                  polled = rig.linker.pollLoads(Duration.ZERO);
+                }
+                return polled.getFirst();
               });
       assertThat(completions).allMatch(Completion::ok);
     }
@@ -186,14 +196,181 @@ class RanksTest {
   }
 
   @Test
+  @DisplayName("offload.owner: each stage writes its own pages, also where tensor ranks share them")
+  void offload_replicatedStages_everyStageWrites() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan.replicated().asStages());
+    List<PageKey> pages = Rig.pages("p", 2);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    assertThat(rigs).allSatisfy(rig -> assertThat(rig.store.objects).hasSize(4));
+    assertThat(onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).usablePages()))
+        .containsExactly(2, 2);
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("load.ranks-agree: stages with different pools agree on pages")
+  void pollLoads_stageHasAnotherPool_agree() throws Exception {
+    List<RankCollective> members = LocalRanks.of(2);
+    Rig first = Rig.plan().asStages().withRanks(members.get(0)).build();
+    Rig second = Rig.plan().asStages().withSwa().withRanks(members.get(1)).build();
+    List<Rig> rigs = List.of(first, second);
+    List<PageKey> bad = Rig.pages("bad", 2);
+    List<PageKey> good = Rig.pages("good", 2);
+    // Requests and queries are those of the stage that has all sources.
+    onEach(
+        rigs,
+        rig -> {
+          rig.linker.offload(second.request("s1", bad, 0));
+          rig.linker.offload(second.request("s2", good, 2));
+          return rig.pollAllOffloads(2);
+        });
+    assertThat(onEach(rigs, rig -> rig.linker.lookup(bad, second.queries()).usablePages()))
+        .containsExactly(2, 2);
+    second.store.script = Scripts.failing(Step.READ, second.object(bad.get(1), Rig.SWA, 0));
+    List<List<Completion>> completions =
+        onEach(
+            rigs,
+            rig -> {
+              rig.linker.load(second.request("bad", bad, 4));
+              rig.linker.load(second.request("good", good, 8));
+              rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+              return List.of(rig.pollLoad(), rig.pollLoad());
+            });
+    assertThat(completions)
+        .allSatisfy(
+            ofRank -> {
+              assertThat(ofRank.get(0).failures())
+                  .extracting(PageFailure::pool, PageFailure::page)
+                  .containsExactly(tuple(Rig.SWA, bad.get(1)));
+              assertThat(ofRank.get(1)).isEqualTo(new Completion("good", List.of()));
+            });
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("load.no-livelock: what one rank finds bad of shared objects, its owner replaces")
+  void lookup_replicatedObjectBadOnOneRank_isOfferedAfterOwnerStoredItAnew() throws Exception {
+    ScriptedStore shared = new ScriptedStore();
+    List<Rig> rigs = new ArrayList<>();
+    for (RankCollective rank : LocalRanks.of(2)) {
+      rigs.add(Rig.plan().withStore(shared).replicated().withRanks(rank).build());
+    }
+    List<PageKey> pages = Rig.pages("p", 3);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    ObjectKey object = rigs.get(0).object(pages.get(1), PoolName.KV, 0);
+    // The object is opened by both ranks, and read by both; the second read fails.
+    AtomicInteger reads = new AtomicInteger();
+    shared.script =
+        new Script() {
+          @Override
+          public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
+            boolean fails = step == Step.READ && key.equals(object) && reads.incrementAndGet() == 2;
+            return fails ? Scripts.BROKEN : null;
+          }
+        };
+    List<Completion> loads =
+        onEach(
+            rigs,
+            rig -> {
+              rig.linker.load(rig.request("a", pages, 0));
+              var unused = rig.linker.startLayerWiseLoading();
+              return rig.pollLoad();
+            });
+    assertThat(loads).noneMatch(Completion::ok);
+    shared.script = new Script() {};
+    assertThat(onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).usablePages()))
+        .containsExactly(1, 1);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    assertThat(shared.calls(Step.REMOVE)).hasSize(1);
+    assertThat(onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).usablePages()))
+        .containsExactly(3, 3);
+    assertThat(rigs).allSatisfy(rig -> assertThat(rig.linker.stats().suspects()).isZero());
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName(
+      "ranks at different calls are lost to each other, and no answer is taken for another")
+  void lookup_otherRankPolls_findsNothing() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan);
+    List<PageKey> pages = Rig.pages("p", 2);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    rigs.forEach(rig -> rig.linker.offload(rig.request("again", pages, 0)));
+    List<Integer> answers =
+        onEach(
+            rigs,
+            rig ->
+                rig == rigs.get(0)
+                    ? rig.linker.lookup(pages, rig.queries()).usablePages()
+                    : (int) rig.pollAllOffloads(1).stream().filter(Completion::ok).count());
+    assertThat(answers).containsExactly(0, 0);
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("an interrupted poll still meets the other ranks")
+  void pollLoads_interrupted_staysInStep() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan);
+    List<PageKey> pages = Rig.pages("p", 1);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    List<Boolean> kept =
+        onEach(
+            rigs,
+            rig -> {
+              rig.linker.load(rig.request("a", pages, 0));
+              var unused = rig.linker.startLayerWiseLoading();
+              if (rig == rigs.get(0)) {
+                Thread.currentThread().interrupt();
+              }
+              boolean polled = false;
+              boolean interrupted = false;
+              while (!polled) {
+                polled = !rig.linker.pollLoads(Duration.ofMillis(5)).isEmpty();
+                interrupted |= Thread.interrupted();
+              }
+              return interrupted;
+            });
+    assertThat(kept).containsExactly(true, false);
+    assertThat(onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).usablePages()))
+        .containsExactly(1, 1);
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("reset of one rank among several calls nothing loaded that others were not asked of")
+  void reset_severalRanks_cancelsAll() throws Exception {
+    List<Rig> rigs = ranks(plan -> plan);
+    List<PageKey> pages = Rig.pages("p", 1);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    List<Completion> completions =
+        onEach(
+            rigs,
+            rig -> {
+              rig.linker.load(rig.request("a", pages, 0));
+              rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+              return rig.linker.reset().loads().getFirst();
+            });
+    assertThat(completions)
+        .allSatisfy(
+            completion ->
+                assertThat(completion.failures().getFirst().cause().code())
+                    .isEqualTo(FailureCode.CANCELLED));
+    closeAll(rigs);
+  }
+
+  @Test
   @DisplayName("load.ranks-agree: a dead rank is an outcome by the deadline")
   void poll_rankDead_failsEverything() throws Exception {
-    List<Rig> rigs =
-        ranks(plan -> plan.withTimeouts(Duration.ofSeconds(20), Duration.ofMillis(50)));
+    Duration brief = Duration.ofMillis(50);
+    List<Rig> rigs = ranks(plan -> plan.withRankTimeout(brief).withStoreTimeouts(brief));
     List<PageKey> pages = Rig.pages("p", 1);
     Rig alive = rigs.get(0);
     alive.linker.offload(alive.request("a", pages, 0));
-    Completion completion = alive.pollOffload();
+    List<Completion> polled = List.of();
+    while (polled.isEmpty()) {
+      polled = alive.linker.pollOffloads(brief);
+    }
+    Completion completion = polled.getFirst();
     assertThat(completion.failures().getFirst().cause().code()).isEqualTo(FailureCode.OTHER_RANK);
     assertThat(completion.failures().getFirst().cause().message()).contains("{1}");
     // From now on nothing is offered, and nothing hangs.

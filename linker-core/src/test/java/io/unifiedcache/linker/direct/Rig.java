@@ -58,61 +58,66 @@ final class Rig implements AutoCloseable {
       ScriptedStore store,
       boolean swa,
       boolean rankReplicated,
+      boolean stages,
       RankCollective ranks,
       LinkerOptions options,
       MonotonicClock clock) {
     Plan withStore(ScriptedStore value) {
-      return new Plan(value, swa, rankReplicated, ranks, options, clock);
+      return new Plan(value, swa, rankReplicated, stages, ranks, options, clock);
     }
 
     Plan withSwa() {
-      return new Plan(store, true, rankReplicated, ranks, options, clock);
+      return new Plan(store, true, rankReplicated, stages, ranks, options, clock);
     }
 
     Plan replicated() {
-      return new Plan(store, swa, true, ranks, options, clock);
+      return new Plan(store, swa, true, stages, ranks, options, clock);
+    }
+
+    /** Makes the ranks pipeline stages, not tensor ranks. */
+    Plan asStages() {
+      return new Plan(store, swa, rankReplicated, true, ranks, options, clock);
     }
 
     Plan withRanks(RankCollective value) {
-      return new Plan(store, swa, rankReplicated, value, options, clock);
+      return new Plan(store, swa, rankReplicated, stages, value, options, clock);
     }
 
     Plan withClock(MonotonicClock value) {
-      return new Plan(store, swa, rankReplicated, ranks, options, value);
-    }
-
-    Plan withOptions(LinkerOptions value) {
-      return new Plan(store, swa, rankReplicated, ranks, value, clock);
+      return new Plan(store, swa, rankReplicated, stages, ranks, options, value);
     }
 
     Plan withLoadPath(LoadPath path) {
       LinkerOptions o = options;
-      return withOptions(
-          new LinkerOptions(
-              path,
-              o.lookupTimeout(),
-              o.loadTimeout(),
-              o.offloadTimeout(),
-              o.closeTimeout(),
-              o.rankTimeout(),
-              o.offloadThreads(),
-              o.suspectExpiry(),
-              o.groups()));
+      return withOptions(path, o.loadTimeout(), o.closeTimeout(), o.rankTimeout());
     }
 
-    Plan withTimeouts(Duration close, Duration rank) {
+    Plan withCloseTimeout(Duration close) {
+      return withOptions(options.loadPath(), options.loadTimeout(), close, options.rankTimeout());
+    }
+
+    Plan withRankTimeout(Duration rank) {
+      return withOptions(options.loadPath(), options.loadTimeout(), options.closeTimeout(), rank);
+    }
+
+    Plan withStoreTimeouts(Duration each) {
+      return withOptions(options.loadPath(), each, options.closeTimeout(), options.rankTimeout());
+    }
+
+    private Plan withOptions(LoadPath path, Duration store, Duration close, Duration rank) {
       LinkerOptions o = options;
-      return withOptions(
+      LinkerOptions changed =
           new LinkerOptions(
-              o.loadPath(),
-              o.lookupTimeout(),
-              o.loadTimeout(),
-              o.offloadTimeout(),
+              path,
+              store.compareTo(o.lookupTimeout()) < 0 ? store : o.lookupTimeout(),
+              store,
+              store,
               close,
               rank,
               o.offloadThreads(),
               o.suspectExpiry(),
-              o.groups()));
+              o.groups());
+      return new Plan(this.store, swa, rankReplicated, stages, ranks, changed, clock);
     }
 
     Rig build() {
@@ -125,6 +130,7 @@ final class Rig implements AutoCloseable {
         new ScriptedStore(),
         /* swa= */ false,
         /* rankReplicated= */ false,
+        /* stages= */ false,
         RankCollective.ALONE,
         LinkerOptions.defaults(),
         MonotonicClock.SYSTEM);
@@ -142,7 +148,9 @@ final class Rig implements AutoCloseable {
     layout =
         KeyLayout.of(
             KeyForm.STRICT,
-            CacheIdentity.builder().model("m").tensor(ranks.rank(), ranks.size()).build(),
+            plan.stages()
+                ? CacheIdentity.builder().model("m").pipeline(ranks.rank(), ranks.size()).build()
+                : CacheIdentity.builder().model("m").tensor(ranks.rank(), ranks.size()).build(),
             plan.rankReplicated(),
             EmptySegments.KEEP);
     linker =
@@ -152,6 +160,7 @@ final class Rig implements AutoCloseable {
             layout,
             pools,
             ranks,
+            /* owner= */ plan.stages() || ranks.rank() == 0,
             plan.options(),
             plan.clock(),
             "rig-" + ranks.rank());

@@ -68,6 +68,8 @@ final class ScriptedStore implements CacheStore {
   final AtomicInteger registrations = new AtomicInteger();
   volatile Script script = new Script() {};
   volatile int failRegistrationAfter = Integer.MAX_VALUE;
+  volatile boolean throwOnUnregister;
+  volatile int extraStatuses;
   volatile boolean closed;
 
   private final Set<Capability> capabilities;
@@ -213,7 +215,10 @@ final class ScriptedStore implements CacheStore {
     @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       int call = begin(Step.READ, ops.stream().map(op -> keys.get(op.entry())).toList(), ops);
-      BatchResult.Builder result = BatchResult.builder(ops.size());
+      BatchResult.Builder result = BatchResult.builder(ops.size() + extraStatuses);
+      for (int i = ops.size(); i < ops.size() + extraStatuses; i++) {
+        result.set(i, ObjectStatus.OK);
+      }
       for (int i = 0; i < ops.size(); i++) {
         ReadOp op = ops.get(i);
         StoreFailure failure = script.failure(Step.READ, call, keys.get(op.entry()));
@@ -265,7 +270,12 @@ final class ScriptedStore implements CacheStore {
       throw new CacheException(FailureCode.REFUSED, "no more registrations");
     }
     registrations.incrementAndGet();
-    return registrations::decrementAndGet;
+    return () -> {
+      registrations.decrementAndGet();
+      if (throwOnUnregister) {
+        throw new IllegalStateException("cannot unregister");
+      }
+    };
   }
 
   @Override

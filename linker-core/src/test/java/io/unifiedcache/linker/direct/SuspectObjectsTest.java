@@ -17,7 +17,7 @@ class SuspectObjectsTest {
 
   @Test
   void contains_untilCleared() {
-    suspects.add(key(1));
+    suspects.add(key(1), /* bad= */ true);
     assertThat(suspects.contains(key(1))).isTrue();
     assertThat(suspects.contains(key(2))).isFalse();
     suspects.clear(key(1));
@@ -26,7 +26,7 @@ class SuspectObjectsTest {
 
   @Test
   void contains_untilExpiry_whichMayWrapAround() {
-    suspects.add(key(1));
+    suspects.add(key(1), /* bad= */ true);
     now.addAndGet(9);
     assertThat(suspects.contains(key(1))).isTrue();
     now.addAndGet(1);
@@ -37,7 +37,7 @@ class SuspectObjectsTest {
   @Test
   void add_manyThatNobodyAsksFor_areDroppedOnceExpired() {
     for (int i = 0; i < 100_000; i++) {
-      suspects.add(key(i));
+      suspects.add(key(i), /* bad= */ false);
       now.incrementAndGet();
     }
     assertThat(suspects.size()).isLessThan(2_000);

@@ -94,6 +94,23 @@ class LocalRanksTest {
   }
 
   @Test
+  void and_interrupted_waitsForTheOthersAndKeepsTheInterrupt() throws Exception {
+    List<RankCollective> ranks = LocalRanks.of(2);
+    BitSet bits = BitSet.valueOf(new long[] {0b11});
+    try (ExecutorService threads = Executors.newFixedThreadPool(1)) {
+      Future<Boolean> interrupted =
+          threads.submit(
+              () -> {
+                Thread.currentThread().interrupt();
+                assertThat(ranks.get(0).and(bits, Deadline.after(LONG))).isEqualTo(bits);
+                return Thread.interrupted();
+              });
+      assertThat(ranks.get(1).and(bits, Deadline.after(LONG))).isEqualTo(bits);
+      assertThat(interrupted.get()).isTrue();
+    }
+  }
+
+  @Test
   void and_input_isNotChangedAndResultIsOwn() throws Exception {
     RankCollective alone = LocalRanks.of(1).getFirst();
     BitSet bits = BitSet.valueOf(new long[] {0b101});
