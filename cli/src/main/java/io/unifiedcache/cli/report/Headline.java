@@ -45,7 +45,7 @@ record Headline(String size, String run, State state, String verdict) {
             "This run%s took %s of its prompt tokens from the cache, of %s possible%s",
             report.capacityBytes() < 0
                 ? ""
-                : ", with " + Numbers.size(report.capacityBytes()) + ",",
+                : ", with " + Numbers.size((double) report.capacityBytes()) + ",",
             ReplayReport.percent(report.tokenHitRate()),
             ReplayReport.percent(report.bestTokenHitRate()),
             report.tokenHitRate() > report.bestTokenHitRate() ? " from empty" : "");
@@ -60,7 +60,7 @@ record Headline(String size, String run, State state, String verdict) {
     if (report.capacityBytes() < 0) {
       return Numbers.text("it evicted %,d objects", report.evictions());
     }
-    double room = report.tokenHitRateOf(report.capacityBytes());
+    double room = report.tokenHitRateOf((double) report.capacityBytes());
     if (!isEnough(report, room)) {
       return "a cache of that size has room for " + ReplayReport.percent(room);
     }

@@ -157,7 +157,7 @@ public final class ReportPage {
 
   private void cacheSizeChart() {
     double from = Math.max(report.storedPageBytes(), report.distinctBytes() / 4096);
-    double to = 1.2 * Math.max(report.distinctBytes(), report.capacityBytes());
+    double to = 1.2 * Math.max(report.distinctBytes(), (double) report.capacityBytes());
     List<Step> curve = new ArrayList<>();
     double last = from;
     for (int i = 1; i <= CURVE_STEPS; i++) {
@@ -175,7 +175,9 @@ public final class ReportPage {
             .mark("advice", enough, Numbers.sizeUp(enough) + " deserved");
     if (report.capacityBytes() >= from) {
       chart.mark(
-          "run", report.capacityBytes(), "this run, " + Numbers.size(report.capacityBytes()));
+          "run",
+          (double) report.capacityBytes(),
+          "this run, " + Numbers.size((double) report.capacityBytes()));
     }
     for (Step step : curve) {
       chart.hint(
@@ -260,13 +262,13 @@ public final class ReportPage {
   }
 
   private void latency(String name, Latency latency, Axis x) {
-    long most = latency.buckets().stream().mapToLong(Bucket::count).max().orElse(1);
+    double most = latency.buckets().stream().mapToDouble(Bucket::count).max().orElse(1);
     Chart chart = new Chart(x, new Axis(0, most, /* logarithmic= */ false, List.of()));
     for (Bucket bucket : latency.buckets()) {
       // A bar of which nothing is seen would hide the slowest.
       chart.bar(
           "hit",
-          new Step(bucket.from(), bucket.to(), Math.max(bucket.count(), 0.04 * most)),
+          new Step(bucket.from(), bucket.to(), Math.max((double) bucket.count(), 0.04 * most)),
           0,
           Numbers.text(
               "%s to %s us: %,d",

@@ -178,7 +178,7 @@ class ReplayTest {
 
       assertThat(report.evictions()).isPositive();
       assertThat(report.tokenHitRate())
-          .isCloseTo(report.tokenHitRateOf(report.capacityBytes()), withinPercentage(5));
+          .isCloseTo(report.tokenHitRateOf((double) report.capacityBytes()), withinPercentage(5));
     }
   }
 

@@ -63,9 +63,9 @@ class ReuseTest {
     List<TraceRequest> requests = new ArrayList<>();
     for (int i = 0; i < 300; i++) {
       // Prompts of ten roots, that part at random depths.
-      long root = 100 * random.nextInt(10);
+      long root = 100L * random.nextInt(10);
       int shared = random.nextInt(5);
-      long branch = 10_000 + 100 * random.nextInt(20);
+      long branch = 10_000 + 100L * random.nextInt(20);
       int length = 1 + random.nextInt(8);
       requests.add(
           request(

@@ -42,7 +42,7 @@ class HeadlineTest {
     assertThat(headline.run())
         .endsWith(
             "; a cache of that size has room for %s."
-                .formatted(ReplayReport.percent(report.tokenHitRateOf(capacity))));
+                .formatted(ReplayReport.percent(report.tokenHitRateOf((double) capacity))));
   }
 
   @Test
