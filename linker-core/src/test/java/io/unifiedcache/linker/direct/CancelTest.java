@@ -109,7 +109,7 @@ class CancelTest {
         assertThat(rig.holds(pages.get(1), 5)).as(what).isTrue();
         assertThat(rig.linker.cancel(id)).as(what).isEqualTo(CancelOutcome.UNKNOWN);
       }
-      assertThat(Leftovers.of(rig.linker)).isEmpty();
+      Leftovers.awaitNone(rig.linker);
       assertThat(rig.store.openSessions).hasValue(0);
       assertThat(rig.linker.pollLoads(Duration.ZERO)).isEmpty();
     }
@@ -148,7 +148,7 @@ class CancelTest {
         assertThat(drained.offloads().stream().map(Completion::id)).containsExactly("unready");
         assertThat(drained.quarantined()).isEmpty();
         computed.complete("late");
-        assertThat(Leftovers.of(rig.linker)).isEmpty();
+        Leftovers.awaitNone(rig.linker);
         assertThat(rig.store.openSessions).hasValue(0);
         rig.store.script = new Script() {};
         for (String id : ids) {
@@ -197,7 +197,7 @@ class CancelTest {
           turnstile.letPass();
         }
         rig.linker.close();
-        assertThat(Leftovers.of(rig.linker)).isEmpty();
+        Leftovers.awaitNone(rig.linker);
       }
       for (Thread consumer : consumers) {
         assertThat(consumer.join(Rig.LONG)).isTrue();

@@ -1,7 +1,9 @@
 package io.unifiedcache.linker.direct;
 
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.linker.CacheLinker;
 import java.lang.reflect.Field;
+import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -18,6 +20,19 @@ final class Leftovers {
     counts.put("batches", ((LayerLoadCounter) field(linker, "counter")).unfinished());
     counts.values().removeIf(count -> count == 0);
     return counts;
+  }
+
+  /** Waits until nothing is left: what a reset cancelled passes through the load thread yet. */
+  static void awaitNone(CacheLinker linker) {
+    Deadline by = Deadline.after(Duration.ofSeconds(20));
+    Map<String, Integer> left = of(linker);
+    while (!left.isEmpty()) {
+      if (by.hasPassed()) {
+        throw new AssertionError("left: " + left);
+      }
+      Thread.onSpinWait();
+      left = of(linker);
+    }
   }
 
   private static Object field(CacheLinker linker, String name) {
