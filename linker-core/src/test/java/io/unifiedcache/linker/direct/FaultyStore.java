@@ -25,14 +25,13 @@ import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -82,7 +81,7 @@ final class FaultyStore implements CacheStore {
   private final int batch;
   private final Witness witness;
   private final Thread engine = Thread.currentThread();
-  private final Map<Step, AtomicInteger> calls = new EnumMap<>(Step.class);
+  private final AtomicIntegerArray calls = new AtomicIntegerArray(Step.values().length);
   private final ConcurrentLinkedQueue<Hold> holds = new ConcurrentLinkedQueue<>();
   private final ThreadLocal<List<ObjectKey>> present = ThreadLocal.withInitial(List::of);
 
@@ -96,9 +95,6 @@ final class FaultyStore implements CacheStore {
     this.odds = odds;
     this.batch = batch;
     this.witness = witness;
-    for (Step step : Step.values()) {
-      calls.put(step, new AtomicInteger());
-    }
   }
 
   /** Lets calls that are held up go on, and holds up no others. */
@@ -297,7 +293,7 @@ final class FaultyStore implements CacheStore {
       List<ObjectKey> keys,
       List<? extends List<Memory>> memory,
       Supplier<BatchResult> call) {
-    int number = calls.get(step).getAndIncrement();
+    int number = calls.getAndIncrement(step.ordinal());
     SplittableRandom random = new SplittableRandom(seed + 1_000_003L * step.ordinal() + number);
     if (keys.size() > batch) {
       witness.wronged(
