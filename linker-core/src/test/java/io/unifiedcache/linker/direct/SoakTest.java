@@ -34,7 +34,7 @@ class SoakTest {
   @Timeout(120)
   @DisplayName("load.*, offload.*, linker.quiesce: random lives over the memory store")
   void live_overTheMemoryStore(TestReporter reporter) {
-    soak(share(20, 2), seed -> memory("64MiB"), /* evicts= */ false, reporter);
+    soak(share(20, 2), seed -> memory("1MiB"), /* evicts= */ false, reporter);
   }
 
   @Test
@@ -48,7 +48,7 @@ class SoakTest {
   @Tag("stress")
   @Timeout(3600)
   void live_overTheMemoryStore_long(TestReporter reporter) {
-    soak(share(600, 3), seed -> memory("64MiB"), /* evicts= */ false, reporter);
+    soak(share(600, 3), seed -> memory("1MiB"), /* evicts= */ false, reporter);
   }
 
   @Test
