@@ -241,7 +241,7 @@ final class BatchLoad implements Runnable {
   private void close(ReadSession session) {
     try {
       session.close();
-    } catch (RuntimeException problem) {
+    } catch (RuntimeException | Error problem) {
       LOG.warn("closing a read session of {} failed", batch.requests(), problem);
     }
   }

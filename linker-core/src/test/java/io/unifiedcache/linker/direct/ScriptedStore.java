@@ -69,7 +69,9 @@ final class ScriptedStore implements CacheStore {
   volatile Script script = new Script() {};
   volatile int failRegistrationAfter = Integer.MAX_VALUE;
   volatile boolean throwOnUnregister;
+  volatile Step extraStatusesAt = Step.READ;
   volatile int extraStatuses;
+  volatile @Nullable Throwable closingSessionThrows;
   volatile boolean closed;
 
   private final Set<Capability> capabilities;
@@ -126,7 +128,7 @@ final class ScriptedStore implements CacheStore {
         result.set(i, objects.containsKey(keys.get(i)) ? ObjectStatus.OK : ObjectStatus.ABSENT);
       }
     }
-    return result.build();
+    return sized(Step.EXISTS, result.build());
   }
 
   @Override
@@ -144,7 +146,7 @@ final class ScriptedStore implements CacheStore {
         result.set(i, ObjectStatus.PRESENT);
       }
     }
-    return result.build();
+    return sized(Step.PUT, result.build());
   }
 
   @Override
@@ -170,7 +172,7 @@ final class ScriptedStore implements CacheStore {
         result.set(i, ObjectStatus.OK);
       }
     }
-    return result.build();
+    return sized(Step.GET, result.build());
   }
 
   @Override
@@ -192,7 +194,7 @@ final class ScriptedStore implements CacheStore {
       }
     }
     openSessions.incrementAndGet();
-    return new Session(keys, held, result.build());
+    return new Session(keys, held, sized(Step.OPEN, result.build()));
   }
 
   private final class Session implements ReadSession {
@@ -215,10 +217,7 @@ final class ScriptedStore implements CacheStore {
     @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       int call = begin(Step.READ, ops.stream().map(op -> keys.get(op.entry())).toList(), ops);
-      BatchResult.Builder result = BatchResult.builder(ops.size() + extraStatuses);
-      for (int i = ops.size(); i < ops.size() + extraStatuses; i++) {
-        result.set(i, ObjectStatus.OK);
-      }
+      BatchResult.Builder result = BatchResult.builder(ops.size());
       for (int i = 0; i < ops.size(); i++) {
         ReadOp op = ops.get(i);
         StoreFailure failure = script.failure(Step.READ, call, keys.get(op.entry()));
@@ -234,7 +233,7 @@ final class ScriptedStore implements CacheStore {
           result.set(i, ObjectStatus.OK);
         }
       }
-      return result.build();
+      return sized(Step.READ, result.build());
     }
 
     @Override
@@ -242,6 +241,7 @@ final class ScriptedStore implements CacheStore {
       if (!ended) {
         ended = true;
         openSessions.decrementAndGet();
+        throwIfSet(closingSessionThrows);
       }
     }
   }
@@ -261,7 +261,7 @@ final class ScriptedStore implements CacheStore {
         result.set(i, objects.remove(keys.get(i)) == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
       }
     }
-    return result.build();
+    return sized(Step.REMOVE, result.build());
   }
 
   @Override
@@ -291,6 +291,23 @@ final class ScriptedStore implements CacheStore {
   @Override
   public void close() {
     closed = true;
+  }
+
+  private static void throwIfSet(@Nullable Throwable problem) {
+    switch (problem) {
+      case null -> {}
+      case RuntimeException exception -> throw exception;
+      case Error error -> throw error;
+      default -> throw new AssertionError(problem);
+    }
+  }
+
+  /** Makes an answer too long or too short, if told to at this step. */
+  private BatchResult sized(Step step, BatchResult result) {
+    if (step != extraStatusesAt || extraStatuses == 0) {
+      return result;
+    }
+    return BatchResult.all(result.size() + extraStatuses, ObjectStatus.OK);
   }
 
   private static byte[] gather(List<Memory> pieces) {
