@@ -14,6 +14,7 @@ import io.unifiedcache.api.linker.Drained;
 import io.unifiedcache.api.linker.HitPolicy;
 import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.LayerProgress;
+import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.LinkerStats;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolQuery;
@@ -164,6 +165,7 @@ class RecordContractTest {
             Duration.ZERO),
         of(StoreStats.class, numbers()),
         of(LinkerStats.class, numbers()),
+        of(LinkerHealth.class, LinkerHealth.State.UP, "fine", LinkerHealth.State.DOWN, "gone"),
         of(Completion.class, "r", List.of(pageFailure), "s", List.of(otherPageFailure)),
         of(Component.class, "k", List.of(buffer), "v", List.of(otherBuffer)),
         of(

@@ -39,6 +39,7 @@ import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -272,10 +273,10 @@ class UnifiedCacheTest {
   }
 
   @Test
-  void open_componentsThatTheKeysHaveNoNameFor_isRefusedAndTheStoreClosed() {
+  void open_componentsThatTheKeysHaveNoNameFor_isRefusedBeforeTheStoreIsOpened() {
     assertRefused(() -> builder().settings(Map.of("keys", "sglang-linker")).open())
         .hasMessageStartingWith("the pools do not fit the keys or the store: ");
-    assertThat(store.closes).isEqualTo(1);
+    assertThat(provider.opened).isEmpty();
   }
 
   @Test
@@ -310,6 +311,7 @@ class UnifiedCacheTest {
     final List<Settings> opened = new ArrayList<>();
     final List<StoreContext> contexts = new ArrayList<>();
     @Nullable List<Option<?>> options = List.of(CAPACITY);
+    Set<Capability> capabilities = EnumSet.allOf(Capability.class);
     BiFunction<Settings, StoreContext, @Nullable CacheStore> opening = (settings, context) -> store;
 
     @Override
@@ -325,7 +327,7 @@ class UnifiedCacheTest {
 
     @Override
     public Set<Capability> capabilities() {
-      return Set.of();
+      return capabilities;
     }
 
     @Override

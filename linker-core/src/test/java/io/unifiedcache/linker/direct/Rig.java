@@ -116,6 +116,9 @@ final class Rig implements AutoCloseable {
               rank,
               o.offloadThreads(),
               o.suspectExpiry(),
+              o.startPolicy(),
+              o.startTimeout(),
+              o.retryInterval(),
               o.groups());
       return new Plan(this.store, swa, rankReplicated, stages, ranks, changed, clock);
     }
