@@ -29,6 +29,7 @@ import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.observe.LookupEvent;
 import io.unifiedcache.linker.restore.AskedPool;
 import io.unifiedcache.linker.restore.PrefixLookup;
 import java.time.Duration;
@@ -164,7 +165,7 @@ public final class DirectLinker implements CacheLinker {
     List<PageObjects> objects = objects(pools, layout);
     StoreStart start = StoreStart.none(options, instance);
     StoreAccess access =
-        access(start.unopened(), layout, options, clock)
+        access(start.unopened(), layout, options, clock, instance)
             .to(store, new StoreNeeds(pools, options.loadPath()));
     return new DirectLinker(access, start, ownsStore, pools, objects, ranks, owner, instance);
   }
@@ -209,7 +210,7 @@ public final class DirectLinker implements CacheLinker {
     StoreNeeds needs = new StoreNeeds(pools, options.loadPath());
     needs.requireOffered(source.capabilities());
     List<PageObjects> objects = objects(pools, layout);
-    StoreAccess none = access(start.unopened(), layout, options, clock);
+    StoreAccess none = access(start.unopened(), layout, options, clock, instance);
     DirectLinker linker =
         new DirectLinker(
             none, start, /* ownsStore= */ true, pools, objects, ranks, owner, instance);
@@ -227,8 +228,13 @@ public final class DirectLinker implements CacheLinker {
   }
 
   private static StoreAccess access(
-      UnopenedStore store, KeyLayout layout, LinkerOptions options, MonotonicClock clock) {
+      UnopenedStore store,
+      KeyLayout layout,
+      LinkerOptions options,
+      MonotonicClock clock,
+      String instance) {
     return new StoreAccess(
+        instance,
         store,
         /* byLayers= */ false,
         /* registrations= */ List.of(),
@@ -246,6 +252,7 @@ public final class DirectLinker implements CacheLinker {
     if (pages.isEmpty()) {
       return new PoolTransferResult(RestorablePrefixes.none(), Map.of());
     }
+    LookupEvent event = LookupEvent.begin(instance);
     StoreAccess access = this.access;
     Deadline by = Deadline.after(access.options().lookupTimeout(), access.clock());
     AtomicLong failures = new AtomicLong();
@@ -255,6 +262,7 @@ public final class DirectLinker implements CacheLinker {
             access.suspects()::contains,
             keys -> exists(access.store(), keys, by),
             failure -> {
+              access.failLookup(failure);
               if (failures.getAndIncrement() == 0) {
                 tell(failure);
               }
@@ -269,7 +277,14 @@ public final class DirectLinker implements CacheLinker {
             () -> "lookup of " + pages.size() + " pages to " + pages.getLast(),
             here.restorable().toBits(),
             Duration.ZERO);
-    return new PoolTransferResult(RestorablePrefixes.ofBits(everywhere), here.hits());
+    RestorablePrefixes restorable = RestorablePrefixes.ofBits(everywhere);
+    if (event != null) {
+      event.pages = pages.size();
+      event.restorable = restorable.longest();
+      event.failures = failures.get();
+      event.commit();
+    }
+    return new PoolTransferResult(restorable, here.hits());
   }
 
   /** Tells of a failure of a lookup, unless it is that of the lookup before. */
@@ -579,13 +594,14 @@ public final class DirectLinker implements CacheLinker {
     for (Transfer transfer : loading) {
       if (transfer.cancel()) {
         transfer.failAll(cause);
+        access.counters().failed(cause.code());
         access.counters().loadFailed();
         loads.end(transfer);
       }
     }
     for (Transfer transfer : offloading) {
       if (transfer.cancel()) {
-        transfer.failAll(cause);
+        access.failOffload(transfer, cause);
         access.counters().offloaded(/* ok= */ false, 0, 0, 0);
         offloads.end(transfer);
       }

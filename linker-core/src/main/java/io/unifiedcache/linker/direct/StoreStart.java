@@ -55,6 +55,10 @@ final class StoreStart {
 
   // Guarded by the lock.
   private Phase phase;
+
+  /** Whether the first try is waited for, so that its failure may be that of the linker. */
+  private boolean awaited = true;
+
   private boolean stopped;
   private boolean published;
   private @Nullable Throwable problem;
@@ -102,8 +106,9 @@ final class StoreStart {
    */
   void begin(Function<CacheStore, StoreAccess> link, Consumer<StoreAccess> publish) {
     Deadline by = Deadline.after(options.startTimeout());
-    boolean ended;
-    Throwable cause;
+    boolean ended = false;
+    Throwable cause = null;
+    InterruptedException interrupt = null;
     lock.lock();
     try {
       began = System.nanoTime();
@@ -113,14 +118,20 @@ final class StoreStart {
       cause = published ? null : problem;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      giveUp();
-      throw new CacheException(
-          FailureCode.CANCELLED, "interrupted while the store was being opened", e);
+      ended = published;
+      interrupt = published ? null : e;
     } finally {
+      awaited = false;
+      // In the same step, so that nothing is published any more once this has been decided.
+      stopped |= interrupt != null || !ended && isFailFast();
       lock.unlock();
     }
-    boolean failFast = options.startPolicy() == StartPolicy.FAIL_FAST;
-    if (!ended && failFast) {
+    if (interrupt != null) {
+      giveUp();
+      throw new CacheException(
+          FailureCode.CANCELLED, "interrupted while the store was being opened", interrupt);
+    }
+    if (!ended && isFailFast()) {
       giveUp();
       throw new CacheException(
           FailureCode.TIMEOUT,
@@ -128,7 +139,7 @@ final class StoreStart {
               + options.startTimeout()
               + "; should it open later, it is closed again");
     }
-    if (cause != null && (failFast || isMistake(cause))) {
+    if (cause != null && isFinal(cause)) {
       giveUp();
       throw rethrown(cause);
     }
@@ -156,9 +167,17 @@ final class StoreStart {
     return published || problem != null;
   }
 
-  /** Tells whether the same try would fail again: the store said so, or the pools do not fit it. */
-  private static boolean isMistake(Throwable cause) {
-    return cause instanceof CacheException refusal && refusal.code() == FailureCode.REFUSED
+  private boolean isFailFast() {
+    return options.startPolicy() == StartPolicy.FAIL_FAST;
+  }
+
+  /**
+   * Tells whether a failure of the first try is that of the linker: always if that is the policy,
+   * otherwise if the next one would be the same, since the store said so or the pools do not fit.
+   */
+  private boolean isFinal(Throwable cause) {
+    return isFailFast()
+        || cause instanceof CacheException refusal && refusal.code() == FailureCode.REFUSED
         || cause instanceof IllegalArgumentException;
   }
 
@@ -220,9 +239,17 @@ final class StoreStart {
     } finally {
       lock.unlock();
     }
-    linked.unregister().forEach(e -> LOG.warn("{}: unregistering memory failed", instance, e));
-    linked.store().close();
+    undo(linked);
     return true;
+  }
+
+  private void undo(StoreAccess linked) {
+    linked.unregister().forEach(e -> LOG.warn("{}: unregistering memory failed", instance, e));
+    try {
+      linked.store().close();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: closing a store that opened too late failed", instance, e);
+    }
   }
 
   private static void closeAfter(Throwable problem, CacheStore store) {
@@ -257,17 +284,20 @@ final class StoreStart {
     boolean told;
     lock.lock();
     try {
-      told = stopped || problem != null && reason(problem).equals(reason(cause));
+      told =
+          stopped
+              || awaited && isFinal(cause)
+              || problem != null && reason(problem).equals(reason(cause));
       problem = cause;
+      stopped |= awaited && isFinal(cause);
       changed.signalAll();
     } finally {
       lock.unlock();
     }
-    if (told) {
-      LOG.debug("{}: the store cannot be opened", instance, cause);
-    } else {
-      LOG.warn("{}: the store cannot be opened: {}", instance, reason(cause));
+    if (!told) {
+      LOG.warn("{}: the store cannot be opened, so there are no hits: {}", instance, reason(cause));
     }
+    LOG.debug("{}: the store cannot be opened", instance, cause);
   }
 
   /** Waits between two tries, unless the start is stopped. */
