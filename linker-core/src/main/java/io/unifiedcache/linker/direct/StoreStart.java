@@ -123,7 +123,7 @@ final class StoreStart {
     } finally {
       awaited = false;
       // In the same step, so that nothing is published any more once this has been decided.
-      stopped |= interrupt != null || !ended && isFailFast();
+      stopped |= interrupt != null || (!ended && isFailFast());
       lock.unlock();
     }
     if (interrupt != null) {
@@ -177,7 +177,7 @@ final class StoreStart {
    */
   private boolean isFinal(Throwable cause) {
     return isFailFast()
-        || cause instanceof CacheException refusal && refusal.code() == FailureCode.REFUSED
+        || (cause instanceof CacheException refusal && refusal.code() == FailureCode.REFUSED)
         || cause instanceof IllegalArgumentException;
   }
 
@@ -284,12 +284,9 @@ final class StoreStart {
     boolean told;
     lock.lock();
     try {
-      told =
-          stopped
-              || awaited && isFinal(cause)
-              || problem != null && reason(problem).equals(reason(cause));
-      problem = cause;
       stopped |= awaited && isFinal(cause);
+      told = stopped || (problem != null && reason(problem).equals(reason(cause)));
+      problem = cause;
       changed.signalAll();
     } finally {
       lock.unlock();

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class StartTest {
-  private static final CacheException NO_SERVER =
+  private final CacheException noServer =
       new CacheException(FailureCode.UNREACHABLE, "no server at 10.0.0.1");
 
   private final ScriptedStore store = new ScriptedStore();
@@ -168,9 +168,9 @@ class StartTest {
   @Test
   @DisplayName("linker.start-policy: fail-fast gives the one error of opening, and tries no more")
   void failFast_openFails_isThatError() throws Exception {
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
 
-    assertThatThrownBy(() -> plan(StartPolicy.FAIL_FAST).build(late())).isSameAs(NO_SERVER);
+    assertThatThrownBy(() -> plan(StartPolicy.FAIL_FAST).build(late())).isSameAs(noServer);
 
     opening.awaitEnd();
     assertThat(opening.threads).hasSize(1);
@@ -257,8 +257,8 @@ class StartTest {
   void degraded_storeAppears_resumes() throws Exception {
     List<PageKey> pages = Rig.pages("p", 3);
     fillStore(pages);
-    opening.failing(NO_SERVER);
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
+    opening.failing(noServer);
     try (Rig rig = plan(StartPolicy.DEGRADED).build(late())) {
       pause.awaitArrival();
       assertThat(rig.linker.lookup(pages, rig.queries()).restorable().isEmpty()).isTrue();
@@ -319,7 +319,7 @@ class StartTest {
 
   @Test
   void degraded_offloadThatBecomesReadyLater_usesTheStoreOfThen() throws Exception {
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
     try (Rig rig = plan(StartPolicy.DEGRADED).build(late())) {
       pause.awaitArrival();
       List<PageKey> pages = Rig.pages("p", 1);
@@ -416,7 +416,7 @@ class StartTest {
   void degraded_storeThatDoesNotFitAppears_saysSoAndWaitsForOneThatDoes() throws Exception {
     List<PageKey> pages = Rig.pages("p", 1);
     fillStore(pages);
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
     ScriptedStore small = small();
     opening.steps.add(() -> small);
     ScriptedStore unregistered = new ScriptedStore();
@@ -443,7 +443,7 @@ class StartTest {
   @Test
   void degraded_pauses_doubleUpToABound() throws Exception {
     for (int i = 0; i < 8; i++) {
-      opening.failing(NO_SERVER);
+      opening.failing(noServer);
     }
     try (Rig rig = plan(StartPolicy.DEGRADED).build(late())) {
       pause.awaitArrival();
@@ -458,7 +458,7 @@ class StartTest {
 
   @Test
   void close_whileRetrying_endsTheThread() throws Exception {
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
     Rig rig = plan(StartPolicy.DEGRADED).build(late());
     pause.awaitArrival();
     rig.close();
@@ -470,7 +470,7 @@ class StartTest {
 
   @Test
   void close_whileOpeningHangs_isBoundedAndTheStoreIsClosedWhenItComes() throws Exception {
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
     Hang hang = new Hang();
     opening.steps.add(
         () -> {
@@ -496,7 +496,7 @@ class StartTest {
 
   @Test
   void close_whileThePoolsAreRegistered_undoesItBeforeItReturns() throws Exception {
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
     CountDownLatch registering = new CountDownLatch(1);
     CountDownLatch never = new CountDownLatch(1);
     store.registering =
@@ -522,7 +522,7 @@ class StartTest {
 
   @Test
   void close_twiceWhileRetrying_returnsFromBoth() throws Exception {
-    opening.failing(NO_SERVER);
+    opening.failing(noServer);
     Rig rig = plan(StartPolicy.DEGRADED).build(late());
     pause.awaitArrival();
     try (ExecutorService others = Executors.newFixedThreadPool(2)) {
