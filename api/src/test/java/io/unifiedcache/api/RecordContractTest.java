@@ -14,6 +14,7 @@ import io.unifiedcache.api.linker.Drained;
 import io.unifiedcache.api.linker.HitPolicy;
 import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.LayerProgress;
+import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.LinkerStats;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolQuery;
@@ -171,6 +172,7 @@ class RecordContractTest {
             Duration.ZERO,
             Duration.ZERO),
         of(StoreStats.class, numbers()),
+        of(LinkerHealth.class, LinkerHealth.State.UP, "fine", LinkerHealth.State.DOWN, "gone"),
         of(
             LinkerStats.class,
             insertedAt(12, Map.of(FailureCode.IO, 1L), Map.of(FailureCode.IO, 2L), numbers())),

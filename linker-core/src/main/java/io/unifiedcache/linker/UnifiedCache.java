@@ -12,14 +12,19 @@ import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
+import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.DirectLinker;
+import io.unifiedcache.linker.direct.StoreSource;
 import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.key.KeyLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -136,25 +141,45 @@ public final class UnifiedCache {
     }
 
     /**
-     * Opens the store and a linker over it. If anything is wrong, a store that was opened is closed
-     * again.
+     * Opens a linker and its store. If anything is wrong, a store that was opened is closed again.
+     *
+     * <p>A store that cannot be opened is an error if {@code linker.start-policy} is {@code
+     * fail-fast}, by {@code linker.start-timeout}, even if the backend hangs. If it is {@code
+     * degraded}, the linker opens without its store, which is tried again in the background (rule
+     * {@code linker.start-policy}).
      *
      * @throws IllegalStateException if there is no identity or there are no pools
      * @throws SettingsException with every mistake in the settings of the backend and the linker
      * @throws CacheException with code {@code REFUSED} if there is no such backend, if the keys
      *     have no names for a pool's components, if pools of device memory meet a store that cannot
      *     address it (rule {@code linker.device-memory}), or if layers are to be loaded from a
-     *     store that cannot read ranges; otherwise as the store could not be opened
+     *     store that cannot read ranges: whatever the policy, as far as the backend tells or the
+     *     first try shows; if the policy is to fail fast, with code {@code TIMEOUT} if the store
+     *     did not open by the timeout, otherwise as it could not be opened
      */
     public CacheLinker open() {
       CacheIdentity theIdentity = required(identity, "identity");
       DevicePools thePools = required(pools, "pools");
       requireRanks(theIdentity);
+      boolean owner = theIdentity.tensor().rank() == 0;
       CacheStore borrowed = store;
       if (borrowed != null) {
         Settings resolved = settings.resolve(LinkerOptions.options());
         KeyLayout layout = layout(resolved, theIdentity, thePools);
-        return link(borrowed, /* ownsStore= */ false, layout, theIdentity, thePools, resolved);
+        LinkerOptions options = LinkerOptions.from(resolved);
+        return link(
+            layout,
+            () ->
+                DirectLinker.open(
+                    borrowed,
+                    /* ownsStore= */ false,
+                    layout,
+                    thePools,
+                    ranks,
+                    owner,
+                    options,
+                    clock,
+                    instance));
       }
       CacheStoreProvider provider = provider();
       List<Option<?>> own = optionsOf(provider);
@@ -162,13 +187,12 @@ public final class UnifiedCache {
       all.addAll(LinkerOptions.options());
       Settings resolved = settings.resolve(all);
       KeyLayout layout = layout(resolved, theIdentity, thePools);
-      CacheStore opened = openStore(provider, resolved.only(own));
-      try {
-        return link(opened, /* ownsStore= */ true, layout, theIdentity, thePools, resolved);
-      } catch (RuntimeException | Error e) {
-        closeAfter(e, opened);
-        throw e;
-      }
+      LinkerOptions options = LinkerOptions.from(resolved);
+      StoreSource source = source(provider, resolved.only(own));
+      return link(
+          layout,
+          () ->
+              DirectLinker.open(source, layout, thePools, ranks, owner, options, clock, instance));
     }
 
     private static <T> T required(@Nullable T part, String name) {
@@ -229,11 +253,28 @@ public final class UnifiedCache {
       }
     }
 
-    private CacheStore openStore(CacheStoreProvider provider, Settings own) {
+    private StoreSource source(CacheStoreProvider provider, Settings own) {
+      ThreadFactory threads = StoreContext.of(instance).threads();
+      StoreContext context = new StoreContext(instance, clock, threads);
+      String name = backend;
+      return new StoreSource(
+          capabilitiesOf(provider), () -> openStore(name, provider, own, context));
+    }
+
+    private Set<Capability> capabilitiesOf(CacheStoreProvider provider) {
+      try {
+        return Set.copyOf(provider.capabilities());
+      } catch (RuntimeException | LinkageError e) {
+        throw new CacheException(
+            FailureCode.INTERNAL, "backend " + backend + " does not tell what it offers: " + e, e);
+      }
+    }
+
+    private static CacheStore openStore(
+        String backend, CacheStoreProvider provider, Settings own, StoreContext context) {
       CacheStore opened;
       try {
-        StoreContext context = StoreContext.of(instance);
-        opened = provider.open(own, new StoreContext(instance, clock, context.threads()));
+        opened = provider.open(own, context);
       } catch (CacheException e) {
         throw e;
       } catch (RuntimeException | LinkageError e) {
@@ -248,26 +289,10 @@ public final class UnifiedCache {
       return opened;
     }
 
-    private CacheLinker link(
-        CacheStore target,
-        boolean ownsStore,
-        KeyLayout layout,
-        CacheIdentity theIdentity,
-        DevicePools thePools,
-        Settings resolved) {
+    private CacheLinker link(KeyLayout layout, Supplier<CacheLinker> opening) {
       CacheLinker linker;
       try {
-        linker =
-            DirectLinker.open(
-                target,
-                ownsStore,
-                layout,
-                thePools,
-                ranks,
-                /* owner= */ theIdentity.tensor().rank() == 0,
-                LinkerOptions.from(resolved),
-                clock,
-                instance);
+        linker = opening.get();
       } catch (IllegalArgumentException e) {
         throw new CacheException(
             FailureCode.REFUSED,
@@ -276,14 +301,6 @@ public final class UnifiedCache {
       }
       layout.warning().ifPresent(warning -> LOG.warn("{}: {}", instance, warning));
       return linker;
-    }
-
-    private static void closeAfter(Throwable failure, CacheStore opened) {
-      try {
-        opened.close();
-      } catch (RuntimeException | Error e) {
-        failure.addSuppressed(e);
-      }
     }
   }
 }

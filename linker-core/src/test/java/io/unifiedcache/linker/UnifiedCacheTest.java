@@ -22,6 +22,7 @@ import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.LayerBuffer;
+import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.BatchResult;
@@ -39,14 +40,19 @@ import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class UnifiedCacheTest {
   private static final Option<ByteSize> CAPACITY =
@@ -272,10 +278,10 @@ class UnifiedCacheTest {
   }
 
   @Test
-  void open_componentsThatTheKeysHaveNoNameFor_isRefusedAndTheStoreClosed() {
+  void open_componentsThatTheKeysHaveNoNameFor_isRefusedBeforeTheStoreIsOpened() {
     assertRefused(() -> builder().settings(Map.of("keys", "sglang-linker")).open())
         .hasMessageStartingWith("the pools do not fit the keys or the store: ");
-    assertThat(store.closes).isEqualTo(1);
+    assertThat(provider.opened).isEmpty();
   }
 
   @Test
@@ -299,6 +305,83 @@ class UnifiedCacheTest {
         .satisfies(e -> assertThat(e.getSuppressed()).singleElement().asString().contains("stuck"));
   }
 
+  @Test
+  void open_backendThatCannotOfferWhatIsNeeded_isRefusedBeforeItIsOpened() {
+    provider.capabilities = Set.of(Capability.REMOVE);
+    DevicePools device = pools(new DeviceMemory("cuda:0", 64, 64), "k");
+    for (String policy : List.of("fail-fast", "degraded")) {
+      Map<String, String> settings = Map.of("linker.start-policy", policy);
+      assertRefused(() -> builder().pools(device).settings(settings).open())
+          .hasMessageContaining("pool kv lies in device memory");
+    }
+    assertRefused(() -> builder().settings(Map.of("linker.load-path", "layers")).open())
+        .hasMessageContaining("RANGED_READ");
+    assertThat(provider.opened).isEmpty();
+
+    provider.capabilities = null;
+    assertThatThrownBy(() -> builder().open())
+        .isInstanceOf(CacheException.class)
+        .hasMessageStartingWith("backend stub does not tell what it offers: ");
+  }
+
+  @Test
+  @Timeout(60)
+  void open_degraded_opensWithoutTheStoreAndFindsItLater() {
+    AtomicInteger failures = new AtomicInteger();
+    provider.opening =
+        (settings, context) -> {
+          if (failures.incrementAndGet() <= 3) {
+            throw new IllegalStateException("no server yet");
+          }
+          return store;
+        };
+    Map<String, String> settings =
+        Map.of(
+            "capacity", "2GiB", "linker.start-policy", "degraded", "linker.retry-interval", "1ms");
+    try (CacheLinker linker = builder().settings(settings).open()) {
+      while (linker.health(Deadline.never()).state() != LinkerHealth.State.UP) {
+        Thread.onSpinWait();
+      }
+    }
+    assertThat(provider.opened)
+        .hasSize(4)
+        .allMatch(each -> each.get(CAPACITY).equals(ByteSize.parse("2GiB")));
+    assertThat(store.closes).isEqualTo(1);
+  }
+
+  @Test
+  @Timeout(60)
+  void open_degradedBackendWithMistakenSettings_isRefused() {
+    provider.opening =
+        (settings, context) -> {
+          throw new CacheException(FailureCode.REFUSED, "capacity is more than the machine has");
+        };
+
+    assertRefused(() -> builder().settings(Map.of("linker.start-policy", "degraded")).open())
+        .hasMessage("capacity is more than the machine has");
+    assertThat(provider.opened).hasSize(1);
+  }
+
+  @Test
+  @Timeout(60)
+  void open_backendThatHangs_isOneErrorByTheStartTimeout() throws Exception {
+    CountDownLatch interrupted = new CountDownLatch(1);
+    provider.opening =
+        (settings, context) -> {
+          try {
+            new CountDownLatch(1).await();
+          } catch (InterruptedException e) {
+            interrupted.countDown();
+          }
+          return store;
+        };
+
+    assertThatThrownBy(() -> builder().settings(Map.of("linker.start-timeout", "20ms")).open())
+        .isInstanceOf(CacheException.class)
+        .hasMessageContaining("linker.start-timeout");
+    assertThat(interrupted.await(20, TimeUnit.SECONDS)).as("it is asked to stop").isTrue();
+  }
+
   private static ThrowableAssert<CacheException> assertRefused(Supplier<CacheLinker> opening) {
     CacheException refusal = catchThrowableOfType(CacheException.class, opening::get);
     assertThat(refusal.code()).isEqualTo(FailureCode.REFUSED);
@@ -310,6 +393,7 @@ class UnifiedCacheTest {
     final List<Settings> opened = new ArrayList<>();
     final List<StoreContext> contexts = new ArrayList<>();
     @Nullable List<Option<?>> options = List.of(CAPACITY);
+    @Nullable Set<Capability> capabilities = EnumSet.allOf(Capability.class);
     BiFunction<Settings, StoreContext, @Nullable CacheStore> opening = (settings, context) -> store;
 
     @Override
@@ -324,8 +408,9 @@ class UnifiedCacheTest {
     }
 
     @Override
+    @SuppressWarnings("NullAway") // A third party's provider may return null.
     public Set<Capability> capabilities() {
-      return Set.of();
+      return capabilities;
     }
 
     @Override

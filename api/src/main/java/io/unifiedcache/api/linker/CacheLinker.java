@@ -1,5 +1,6 @@
 package io.unifiedcache.api.linker;
 
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.PageKey;
 import java.time.Duration;
 import java.util.List;
@@ -7,14 +8,18 @@ import java.util.List;
 /**
  * Moves pages between an engine's cache pools and a store.
  *
- * <p>Called by one engine thread, except {@link LoadBatch#awaitLayer}, {@link #stats} and {@link
- * #close}, which any thread may call. Only {@link #lookup} and the polls talk to a store or to
- * other ranks on the calling thread; transfers run on threads of the linker.
+ * <p>Called by one engine thread, except {@link LoadBatch#awaitLayer}, {@link #stats}, {@link
+ * #health} and {@link #close}, which any thread may call. Only {@link #lookup} and the polls talk
+ * to a store or to other ranks on the calling thread; transfers run on threads of the linker.
  *
  * <p>With several ranks, lookup, start, cancel and poll are called equally often and in the same
  * order on every rank, with the same pages and requests.
  *
- * <p>Every method but {@link #stats} and {@link #close} throws a {@link
+ * <p>A linker may have been opened before its store (rule {@code linker.start-policy}). Until that
+ * is open, lookups find nothing, and loads and offloads fail with {@code UNREACHABLE}, to be tried
+ * again.
+ *
+ * <p>Every method but {@link #stats}, {@link #health} and {@link #close} throws a {@link
  * io.unifiedcache.api.CacheException} with code {@code CLOSED} once the linker is closed.
  */
 public interface CacheLinker extends AutoCloseable {
@@ -92,6 +97,15 @@ public interface CacheLinker extends AutoCloseable {
 
   /** Returns the counters of this rank. Any thread may ask, after close, too. */
   LinkerStats stats();
+
+  /**
+   * Finds out how the linker is: whether its store is open (rule {@code linker.start-policy}) and
+   * says that it serves, whether a rank is lost, and whether memory is quarantined. Any thread may
+   * ask, after close, too.
+   *
+   * @param by how long the store may take to say how it is; it is asked on a thread of its own
+   */
+  LinkerHealth health(Deadline by);
 
   /**
    * Ends everything as {@link #reset} does, and closes the store if the linker opened it. What is

@@ -31,9 +31,13 @@ public interface CacheStoreProvider {
   /**
    * Opens a store.
    *
+   * <p>Called on a thread that may be interrupted to give up, and again after it has failed (rule
+   * {@code linker.start-policy}); a call that fails leaves nothing open.
+   *
    * @param settings a value for each of {@link #options}, checked already
    * @throws io.unifiedcache.api.CacheException if the store cannot be opened, naming what was tried
-   *     and what to do
+   *     and what to do; with code {@code REFUSED} if the settings are wrong, so that to try again
+   *     would not help
    */
   CacheStore open(Settings settings, StoreContext context);
 }

@@ -22,6 +22,11 @@ import java.util.List;
  * @param offloadThreads threads that offload, at least 1
  * @param suspectExpiry how long an object that failed to load is not offered (rule {@code
  *     load.no-livelock})
+ * @param startPolicy what becomes of a linker whose store cannot be opened (rule {@code
+ *     linker.start-policy})
+ * @param startTimeout how long opening a linker waits for its store to open
+ * @param retryInterval how long after the first failure the store is opened again, from 1 ms to 1
+ *     h; the pause is doubled five times
  * @param groups whether the objects of a request are put with a group hint (rule {@code
  *     store.groups})
  */
@@ -34,6 +39,9 @@ public record LinkerOptions(
     Duration rankTimeout,
     int offloadThreads,
     Duration suspectExpiry,
+    StartPolicy startPolicy,
+    Duration startTimeout,
+    Duration retryInterval,
     boolean groups) {
   /** The form of object keys. */
   public static final Option<KeyForm> KEYS =
@@ -88,6 +96,31 @@ public record LinkerOptions(
               "How long an object that failed to load is not offered, unless it is stored anew.")
           .withDefault(Duration.ofMinutes(10));
 
+  private static final Option<StartPolicy> START_POLICY =
+      Option.choice(
+              "linker.start-policy",
+              "What to do if the store cannot be opened: fail at once, or begin without hits and"
+                  + " try again in the background.",
+              StartPolicy.class)
+          .withDefault(StartPolicy.FAIL_FAST);
+
+  private static final Option<Duration> START_TIMEOUT =
+      timeout(
+          "linker.start-timeout",
+          "How long the start waits for the store to open, before it fails or goes on without it.",
+          10);
+
+  private static final Duration LEAST_RETRY = Duration.ofMillis(1);
+  private static final Duration MOST_RETRY = Duration.ofHours(1);
+
+  private static final Option<Duration> RETRY_INTERVAL =
+      Option.duration(
+              "linker.retry-interval",
+              "How long after a failed start the store is tried again; doubles with each failure,"
+                  + " up to 32 times this.")
+          .where("1ms to 1h", LinkerOptions::isRetryInterval)
+          .withDefault(Duration.ofSeconds(1));
+
   private static final Option<Boolean> GROUPS =
       Option.bool(
               "linker.groups",
@@ -106,13 +139,16 @@ public record LinkerOptions(
           RANK_TIMEOUT,
           OFFLOAD_THREADS,
           SUSPECT_EXPIRY,
+          START_POLICY,
+          START_TIMEOUT,
+          RETRY_INTERVAL,
           GROUPS);
 
   /**
    * Creates the settings of a linker.
    *
-   * @throws IllegalArgumentException if a timeout is not positive, the expiry is negative, or there
-   *     is no thread to offload
+   * @throws IllegalArgumentException if a timeout is not positive, the expiry is negative, the
+   *     retry interval is out of its range, or there is no thread to offload
    */
   public LinkerOptions {
     requireNonNull(loadPath, "loadPath");
@@ -128,6 +164,12 @@ public record LinkerOptions(
     if (suspectExpiry.isNegative()) {
       throw new IllegalArgumentException(
           "suspectExpiry must not be negative, but is " + suspectExpiry);
+    }
+    requireNonNull(startPolicy, "startPolicy");
+    requirePositive("startTimeout", startTimeout);
+    if (!isRetryInterval(retryInterval)) {
+      throw new IllegalArgumentException(
+          "retryInterval must be from 1 ms to 1 h, but is " + retryInterval);
     }
   }
 
@@ -151,6 +193,9 @@ public record LinkerOptions(
         settings.get(RANK_TIMEOUT),
         Math.toIntExact(settings.get(OFFLOAD_THREADS)),
         settings.get(SUSPECT_EXPIRY),
+        settings.get(START_POLICY),
+        settings.get(START_TIMEOUT),
+        settings.get(RETRY_INTERVAL),
         settings.get(GROUPS));
   }
 
@@ -163,6 +208,10 @@ public record LinkerOptions(
     return Option.duration(name, description)
         .where("more than 0s", Duration::isPositive)
         .withDefault(Duration.ofSeconds(seconds));
+  }
+
+  private static boolean isRetryInterval(Duration value) {
+    return value.compareTo(LEAST_RETRY) >= 0 && value.compareTo(MOST_RETRY) <= 0;
   }
 
   private static void requirePositive(String name, Duration value) {

@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * of them made a call that another did not, find that out and are lost, instead of taking the
  * answer to one question for that to another.
  *
- * <p>Used by the engine's thread.
+ * <p>Used by the engine's thread; any may ask whether a rank is lost.
  */
 final class Agreement {
   private static final Logger LOG = LoggerFactory.getLogger(Agreement.class);
@@ -36,7 +36,9 @@ final class Agreement {
 
   private final RankCollective ranks;
   private final Duration timeout;
-  private @Nullable StoreFailure lost;
+
+  /** Written by the engine's thread, read by any. */
+  private volatile @Nullable StoreFailure lost;
 
   /**
    * Begins with all ranks there.
@@ -97,6 +99,7 @@ final class Agreement {
 
   /** Returns why a page is not good that is good on this rank. */
   StoreFailure elsewhere() {
-    return lost == null ? ELSEWHERE : lost;
+    StoreFailure why = lost;
+    return why == null ? ELSEWHERE : why;
   }
 }

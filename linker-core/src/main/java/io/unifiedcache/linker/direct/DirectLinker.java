@@ -2,10 +2,7 @@ package io.unifiedcache.linker.direct;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
-import io.unifiedcache.api.DeviceMemory;
 import io.unifiedcache.api.FailureCode;
-import io.unifiedcache.api.HostMemory;
-import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
@@ -19,7 +16,7 @@ import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.Drained;
 import io.unifiedcache.api.linker.HitPolicy;
-import io.unifiedcache.api.linker.LayerBuffer;
+import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.LinkerStats;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PoolQuery;
@@ -30,11 +27,7 @@ import io.unifiedcache.api.linker.RestorablePrefixes;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.api.store.Registration;
-import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.linker.config.LinkerOptions;
-import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.key.KeyLayout;
 import io.unifiedcache.linker.observe.LookupEvent;
 import io.unifiedcache.linker.restore.AskedPool;
@@ -44,7 +37,6 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -56,6 +48,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -70,7 +63,14 @@ public final class DirectLinker implements CacheLinker {
       StoreFailure.of(FailureCode.INTERNAL, "the batch is empty");
 
   private final String instance;
-  private final StoreAccess access;
+
+  /**
+   * Of the store, or of what stands in for it until it is open; each operation uses one of them.
+   */
+  private volatile StoreAccess access;
+
+  private final StoreStart start;
+  private final StoreProbe probe;
   private final boolean ownsStore;
   private final List<PageObjects> pools;
   private final Set<PoolName> sources;
@@ -78,7 +78,6 @@ public final class DirectLinker implements CacheLinker {
   private final boolean rankReplicated;
   private final boolean owner;
   private final Agreement agreement;
-  private final List<Registration> registrations;
   private final LayerLoadCounter counter;
   private final Ledger loads = new Ledger("loads", this::loadAgreed);
   private final Ledger offloads = new Ledger("offloads", this::offloadAgreed);
@@ -94,20 +93,25 @@ public final class DirectLinker implements CacheLinker {
   /** Transfers that a reset did not see the end of; guarded by {@link #queued}. */
   private final List<Transfer> quarantined = new ArrayList<>();
 
+  /** Why the last lookup failed, if it did; used by the engine's thread. */
+  private @Nullable StoreFailure told;
+
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch closeDone = new CountDownLatch(1);
 
   private DirectLinker(
       StoreAccess access,
+      StoreStart start,
       boolean ownsStore,
       DevicePools pools,
       List<PageObjects> objects,
-      List<Registration> registrations,
       RankCollective ranks,
       boolean owner,
       String instance) {
     this.instance = instance;
     this.access = access;
+    this.start = start;
+    this.probe = new StoreProbe(instance);
     this.ownsStore = ownsStore;
     this.pools = objects;
     this.sources = pools.sources();
@@ -115,7 +119,6 @@ public final class DirectLinker implements CacheLinker {
     this.rankReplicated = pools.rankReplicated();
     this.owner = owner;
     this.agreement = new Agreement(ranks, patience(access.options()));
-    this.registrations = registrations;
     this.counter = new LayerLoadCounter(layers);
     this.loadThread =
         Executors.newSingleThreadExecutor(
@@ -159,116 +162,87 @@ public final class DirectLinker implements CacheLinker {
       LinkerOptions options,
       MonotonicClock clock,
       String instance) {
-    requireFit(pools, store);
+    List<PageObjects> objects = objects(pools, layout);
+    StoreStart start = StoreStart.none(options, instance);
+    StoreAccess access =
+        access(start.unopened(), layout, options, clock, instance)
+            .to(store, new StoreNeeds(pools, options.loadPath()));
+    return new DirectLinker(access, start, ownsStore, pools, objects, ranks, owner, instance);
+  }
+
+  /**
+   * Opens a linker and its store, which it closes, as the start policy says (rule {@code
+   * linker.start-policy}).
+   *
+   * @param owner whether this rank writes the pages that are equal on all tensor ranks (rule {@code
+   *     offload.owner}); without meaning unless the pools are rank-replicated
+   * @throws IllegalArgumentException if the key layout has no names for a pool's components, or the
+   *     pools do not fit the limits of the store that the first try opened
+   * @throws CacheException with code {@code REFUSED} if a store of that source lacks what the pools
+   *     or options need (rule {@code linker.device-memory}), or the source refuses the settings;
+   *     whatever the policy. If it is to fail fast, also as the store could not be opened, with
+   *     code {@code TIMEOUT} if it was not by the start timeout
+   */
+  public static CacheLinker open(
+      StoreSource source,
+      KeyLayout layout,
+      DevicePools pools,
+      RankCollective ranks,
+      boolean owner,
+      LinkerOptions options,
+      MonotonicClock clock,
+      String instance) {
+    StoreStart start = new StoreStart(source.opening(), options, instance);
+    return open(start, source, layout, pools, ranks, owner, options, clock, instance);
+  }
+
+  /** Opens a linker whose store is opened by a start that a test brings. */
+  static CacheLinker open(
+      StoreStart start,
+      StoreSource source,
+      KeyLayout layout,
+      DevicePools pools,
+      RankCollective ranks,
+      boolean owner,
+      LinkerOptions options,
+      MonotonicClock clock,
+      String instance) {
+    StoreNeeds needs = new StoreNeeds(pools, options.loadPath());
+    needs.requireOffered(source.capabilities());
+    List<PageObjects> objects = objects(pools, layout);
+    StoreAccess none = access(start.unopened(), layout, options, clock, instance);
+    DirectLinker linker =
+        new DirectLinker(
+            none, start, /* ownsStore= */ true, pools, objects, ranks, owner, instance);
+    start.begin(store -> none.to(store, needs), opened -> linker.access = opened);
+    return linker;
+  }
+
+  private static List<PageObjects> objects(DevicePools pools, KeyLayout layout) {
     List<PageObjects> objects = new ArrayList<>();
     for (DevicePool pool : pools.pools()) {
       List<String> names = pool.components().stream().map(Component::name).toList();
       objects.add(new PageObjects(pool, layout.templates(pool.name(), names), pools.layers()));
     }
-    StoreAccess access =
-        new StoreAccess(
-            instance,
-            store,
-            byLayers(options.loadPath(), store),
-            layout,
-            options,
-            new SuspectObjects(options.suspectExpiry(), clock),
-            new Counters(),
-            clock);
-    return new DirectLinker(
-        access,
-        ownsStore,
-        pools,
-        List.copyOf(objects),
-        register(pools, store),
-        ranks,
-        owner,
-        instance);
+    return List.copyOf(objects);
   }
 
-  private static boolean byLayers(LoadPath path, CacheStore store) {
-    boolean ranges = store.capabilities().contains(Capability.RANGED_READ);
-    if (path == LoadPath.LAYERS && !ranges) {
-      throw new CacheException(
-          FailureCode.REFUSED,
-          "linker.load-path = layers needs a store that offers RANGED_READ; this one offers "
-              + store.capabilities());
-    }
-    return ranges && path != LoadPath.PAGES;
-  }
-
-  /** Refuses pools whose objects the store cannot take. */
-  private static void requireFit(DevicePools pools, CacheStore store) {
-    StoreLimits limits = store.limits();
-    boolean devices = store.capabilities().contains(Capability.DEVICE_MEMORY);
-    for (DevicePool pool : pools.pools()) {
-      for (Component component : pool.components()) {
-        String what = "object " + component.name() + " of pool " + pool.name();
-        if (component.objectBytes() > limits.objectBytes()) {
-          throw new IllegalArgumentException(
-              "%s has %d bytes, but the store takes at most %d"
-                  .formatted(what, component.objectBytes(), limits.objectBytes()));
-        }
-        if (component.buffers().size() > limits.pieces()) {
-          throw new IllegalArgumentException(
-              "%s has %d pieces, but the store takes at most %d"
-                  .formatted(what, component.buffers().size(), limits.pieces()));
-        }
-        for (LayerBuffer buffer : component.buffers()) {
-          if (buffer.memory() instanceof DeviceMemory && !devices) {
-            throw new CacheException(
-                FailureCode.REFUSED,
-                what + " lies in device memory, which this store cannot address");
-          }
-          if (address(buffer.memory()) % limits.alignment() != 0
-              || buffer.slotStride() % limits.alignment() != 0) {
-            throw new IllegalArgumentException(
-                "%s: slots of layer %d are not aligned to %d bytes, as the store needs"
-                    .formatted(what, buffer.layer(), limits.alignment()));
-          }
-        }
-      }
-    }
-  }
-
-  private static long address(Memory memory) {
-    return switch (memory) {
-      case HostMemory host -> host.segment().address();
-      case DeviceMemory device -> device.address();
-    };
-  }
-
-  /** Registers each buffer once, or none (rule {@code store.register}). */
-  private static List<Registration> register(DevicePools pools, CacheStore store) {
-    Set<Memory> buffers = new LinkedHashSet<>();
-    for (DevicePool pool : pools.pools()) {
-      for (Component component : pool.components()) {
-        component.buffers().forEach(buffer -> buffers.add(buffer.memory()));
-      }
-    }
-    List<Registration> registrations = new ArrayList<>();
-    try {
-      for (Memory buffer : buffers) {
-        registrations.add(store.register(buffer));
-      }
-    } catch (RuntimeException | Error problem) {
-      unregister(registrations).forEach(problem::addSuppressed);
-      throw problem;
-    }
-    return registrations;
-  }
-
-  /** Undoes every registration, whatever another does, and returns what they threw. */
-  private static List<Throwable> unregister(List<Registration> registrations) {
-    List<Throwable> problems = new ArrayList<>();
-    for (Registration registration : registrations.reversed()) {
-      try {
-        registration.close();
-      } catch (RuntimeException | Error problem) {
-        problems.add(problem);
-      }
-    }
-    return problems;
+  private static StoreAccess access(
+      UnopenedStore store,
+      KeyLayout layout,
+      LinkerOptions options,
+      MonotonicClock clock,
+      String instance) {
+    return new StoreAccess(
+        instance,
+        store,
+        /* byLayers= */ false,
+        /* registrations= */ List.of(),
+        layout,
+        options,
+        new SuspectObjects(options.suspectExpiry(), clock),
+        new Counters(),
+        clock);
   }
 
   @Override
@@ -279,21 +253,25 @@ public final class DirectLinker implements CacheLinker {
       return new PoolTransferResult(RestorablePrefixes.none(), Map.of());
     }
     LookupEvent event = LookupEvent.begin(instance);
+    StoreAccess access = this.access;
     Deadline by = Deadline.after(access.options().lookupTimeout(), access.clock());
     AtomicLong failures = new AtomicLong();
     PrefixLookup lookup =
         new PrefixLookup(
             access.store().limits().batch(),
             access.suspects()::contains,
-            keys -> exists(keys, by),
+            keys -> exists(access.store(), keys, by),
             failure -> {
               access.failLookup(failure);
               if (failures.getAndIncrement() == 0) {
-                LOG.warn("{}: a lookup is shortened: {}", instance, failure);
+                tell(failure);
               }
             });
     PoolTransferResult here = here(lookup, pages, asked);
     access.counters().lookup(failures.get());
+    if (failures.get() == 0) {
+      told = null;
+    }
     BitSet everywhere =
         agreement.and(
             () -> "lookup of " + pages.size() + " pages to " + pages.getLast(),
@@ -307,6 +285,14 @@ public final class DirectLinker implements CacheLinker {
       event.commit();
     }
     return new PoolTransferResult(restorable, here.hits());
+  }
+
+  /** Tells of a failure of a lookup, unless it is that of the lookup before. */
+  private void tell(StoreFailure failure) {
+    if (!failure.equals(told)) {
+      told = failure;
+      LOG.warn("{}: a lookup is shortened: {}", instance, failure);
+    }
   }
 
   /**
@@ -325,9 +311,9 @@ public final class DirectLinker implements CacheLinker {
   }
 
   /** Asks the store; whatever it throws is a failure of every key (rule restore.failed-lookup). */
-  private BatchResult exists(List<ObjectKey> keys, Deadline by) {
+  private BatchResult exists(CacheStore store, List<ObjectKey> keys, Deadline by) {
     try {
-      return access.store().exists(keys, by);
+      return store.exists(keys, by);
     } catch (RuntimeException | Error problem) {
       LOG.warn("{}: a lookup failed", instance, problem);
       return BatchResult.allFailed(keys.size(), StoreAccess.thrown(problem));
@@ -442,9 +428,11 @@ public final class DirectLinker implements CacheLinker {
       }
       offloads.add(transfer);
     }
-    PageOffload offload =
-        new PageOffload(access, transfer, /* owner= */ !rankReplicated || owner, offloads);
-    transfer.whenReady(() -> execute(offload));
+    transfer.whenReady(
+        () ->
+            execute(
+                new PageOffload(
+                    access, transfer, /* owner= */ !rankReplicated || owner, offloads)));
   }
 
   private void execute(PageOffload offload) {
@@ -506,11 +494,37 @@ public final class DirectLinker implements CacheLinker {
   }
 
   @Override
+  public LinkerHealth health(Deadline by) {
+    StringBuilder held = new StringBuilder();
+    synchronized (queued) {
+      quarantined.removeIf(Transfer::isReleased);
+      if (!quarantined.isEmpty()) {
+        held.append("; in quarantine is memory that may still be touched by ")
+            .append(quarantined.stream().map(Transfer::id).toList());
+      }
+    }
+    if (closed.get()) {
+      return new LinkerHealth(LinkerHealth.State.DOWN, "the linker is closed" + held);
+    }
+    if (agreement.isLost()) {
+      return new LinkerHealth(LinkerHealth.State.DOWN, agreement.elsewhere().message() + held);
+    }
+    LinkerHealth store = probe.ask(access.store(), by);
+    LinkerHealth.State state =
+        store.state() == LinkerHealth.State.UP && !held.isEmpty()
+            ? LinkerHealth.State.DEGRADED
+            : store.state();
+    return new LinkerHealth(state, store.detail() + held);
+  }
+
+  @Override
   public void close() {
     if (!closed.compareAndSet(false, true)) {
       awaitOtherClose();
       return;
     }
+    Deadline by = Deadline.after(access.options().closeTimeout());
+    start.stop();
     try {
       loads.close();
       offloads.close();
@@ -518,7 +532,7 @@ public final class DirectLinker implements CacheLinker {
       loadThread.shutdown();
       offloadThreads.shutdown();
       if (drained.quarantined().isEmpty()) {
-        for (Throwable problem : unregister(registrations)) {
+        for (Throwable problem : access.unregister()) {
           LOG.warn("{}: unregistering memory failed", instance, problem);
         }
       } else {
@@ -528,6 +542,13 @@ public final class DirectLinker implements CacheLinker {
             access.options().closeTimeout(),
             drained.quarantined().size(),
             drained.quarantined());
+      }
+      if (!start.awaitEnd(by)) {
+        LOG.warn(
+            "{}: the store is still being opened; it will be closed as soon as it is", instance);
+      }
+      if (!start.awaitUnlinked(by)) {
+        LOG.error("{}: the store still registers the pools; they must never be freed", instance);
       }
     } finally {
       try {

@@ -8,6 +8,7 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.key.KeyLayout;
@@ -20,16 +21,44 @@ import java.util.function.Consumer;
  *
  * @param instance the name of the linker
  * @param byLayers whether loads read ranges layer by layer
+ * @param registrations of the pools' memory with the store
  */
 record StoreAccess(
     String instance,
     CacheStore store,
     boolean byLayers,
+    List<Registration> registrations,
     KeyLayout layout,
     LinkerOptions options,
     SuspectObjects suspects,
     Counters counters,
     MonotonicClock clock) {
+
+  /**
+   * Returns the access to another store, whose objects are not suspect.
+   *
+   * @throws IllegalArgumentException if the pools do not fit the limits of the store
+   * @throws CacheException if the store lacks what is needed, or does not register the memory
+   */
+  StoreAccess to(CacheStore other, StoreNeeds needs) {
+    needs.requireOffered(other.capabilities());
+    needs.requireFit(other.limits());
+    return new StoreAccess(
+        instance,
+        other,
+        needs.byLayers(other.capabilities()),
+        needs.register(other),
+        layout,
+        options,
+        new SuspectObjects(options.suspectExpiry(), clock),
+        counters,
+        clock);
+  }
+
+  /** Undoes every registration, whatever another does, and returns what they threw. */
+  List<Throwable> unregister() {
+    return StoreNeeds.unregister(registrations);
+  }
 
   boolean canRemove() {
     return store.capabilities().contains(Capability.REMOVE);

@@ -28,6 +28,9 @@ class LinkerOptionsTest {
                 Duration.ofSeconds(10),
                 /* offloadThreads= */ 2,
                 Duration.ofMinutes(10),
+                StartPolicy.FAIL_FAST,
+                Duration.ofSeconds(10),
+                SECOND,
                 /* groups= */ false));
   }
 
@@ -44,10 +47,13 @@ class LinkerOptionsTest {
     set(settings, "linker.rank-timeout", "5s");
     set(settings, "linker.offload-threads", "6");
     set(settings, "linker.suspect-expiry", "0s");
+    set(settings, "linker.start-policy", "degraded");
+    set(settings, "linker.start-timeout", "7s");
+    set(settings, "linker.retry-interval", "8s");
     set(settings, "linker.groups", "yes");
     Settings built = settings.build();
 
-    assertThat(LinkerOptions.options()).hasSize(11).allMatch(built::isSet);
+    assertThat(LinkerOptions.options()).hasSize(14).allMatch(built::isSet);
     assertThat(LinkerOptions.from(built))
         .isEqualTo(
             new LinkerOptions(
@@ -59,6 +65,9 @@ class LinkerOptionsTest {
                 SECOND.multipliedBy(5),
                 /* offloadThreads= */ 6,
                 Duration.ZERO,
+                StartPolicy.DEGRADED,
+                SECOND.multipliedBy(7),
+                SECOND.multipliedBy(8),
                 /* groups= */ true));
     assertThat(built.get(LinkerOptions.KEYS)).isEqualTo(KeyForm.SGLANG_STORE);
     assertThat(built.get(LinkerOptions.EMPTY_SEGMENTS)).isEqualTo(EmptySegments.FILTER);
@@ -82,6 +91,10 @@ class LinkerOptionsTest {
     "linker.offload-timeout, 0s",
     "linker.close-timeout, 0s",
     "linker.rank-timeout, 0s",
+    "linker.start-timeout, 0s",
+    "linker.start-policy, wait",
+    "linker.retry-interval, 0ms",
+    "linker.retry-interval, 61m",
     "linker.offload-threads, 0",
     "linker.offload-threads, 65",
     "keys, sglang",
@@ -97,26 +110,36 @@ class LinkerOptionsTest {
   void record_ofValuesThatNoLinkerCanUse_isRefused() {
     Duration none = Duration.ZERO;
     assertRefused(
-        () -> options(none, SECOND, SECOND, SECOND, SECOND, 1, SECOND),
+        () -> options(none, SECOND, SECOND, SECOND, SECOND, 1, SECOND, SECOND, SECOND),
         "lookupTimeout must be positive, but is PT0S");
     assertRefused(
-        () -> options(SECOND, none, SECOND, SECOND, SECOND, 1, SECOND),
+        () -> options(SECOND, none, SECOND, SECOND, SECOND, 1, SECOND, SECOND, SECOND),
         "loadTimeout must be positive, but is PT0S");
     assertRefused(
-        () -> options(SECOND, SECOND, none, SECOND, SECOND, 1, SECOND),
+        () -> options(SECOND, SECOND, none, SECOND, SECOND, 1, SECOND, SECOND, SECOND),
         "offloadTimeout must be positive, but is PT0S");
     assertRefused(
-        () -> options(SECOND, SECOND, SECOND, none, SECOND, 1, SECOND),
+        () -> options(SECOND, SECOND, SECOND, none, SECOND, 1, SECOND, SECOND, SECOND),
         "closeTimeout must be positive, but is PT0S");
     assertRefused(
-        () -> options(SECOND, SECOND, SECOND, SECOND, none, 1, SECOND),
+        () -> options(SECOND, SECOND, SECOND, SECOND, none, 1, SECOND, SECOND, SECOND),
         "rankTimeout must be positive, but is PT0S");
     assertRefused(
-        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 0, SECOND),
+        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 0, SECOND, SECOND, SECOND),
         "offloadThreads must be at least 1, not 0");
     assertRefused(
-        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 1, SECOND.negated()),
+        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 1, SECOND.negated(), SECOND, SECOND),
         "suspectExpiry must not be negative, but is PT-1S");
+    assertRefused(
+        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 1, SECOND, none, SECOND),
+        "startTimeout must be positive, but is PT0S");
+    assertRefused(
+        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 1, SECOND, SECOND, none),
+        "retryInterval must be from 1 ms to 1 h, but is PT0S");
+    Duration tooLong = Duration.ofMinutes(61);
+    assertRefused(
+        () -> options(SECOND, SECOND, SECOND, SECOND, SECOND, 1, SECOND, SECOND, tooLong),
+        "retryInterval must be from 1 ms to 1 h, but is PT1H1M");
   }
 
   private static void assertRefused(Runnable construction, String message) {
@@ -132,9 +155,22 @@ class LinkerOptionsTest {
       Duration close,
       Duration rank,
       int threads,
-      Duration suspect) {
+      Duration suspect,
+      Duration start,
+      Duration retry) {
     var unused =
         new LinkerOptions(
-            LoadPath.AUTO, lookup, load, offload, close, rank, threads, suspect, false);
+            LoadPath.AUTO,
+            lookup,
+            load,
+            offload,
+            close,
+            rank,
+            threads,
+            suspect,
+            StartPolicy.FAIL_FAST,
+            start,
+            retry,
+            /* groups= */ false);
   }
 }

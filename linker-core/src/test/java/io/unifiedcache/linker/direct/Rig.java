@@ -18,6 +18,7 @@ import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.config.LoadPath;
+import io.unifiedcache.linker.config.StartPolicy;
 import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.key.EmptySegments;
 import io.unifiedcache.linker.key.KeyForm;
@@ -32,6 +33,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A small engine: pools of a few slots, filled and checked by a pattern, and a linker over them.
@@ -104,6 +106,25 @@ final class Rig implements AutoCloseable {
       return withOptions(options.loadPath(), each, options.closeTimeout(), options.rankTimeout());
     }
 
+    Plan withStart(StartPolicy policy, Duration startTimeout) {
+      LinkerOptions o = options;
+      LinkerOptions changed =
+          new LinkerOptions(
+              o.loadPath(),
+              o.lookupTimeout(),
+              o.loadTimeout(),
+              o.offloadTimeout(),
+              o.closeTimeout(),
+              o.rankTimeout(),
+              o.offloadThreads(),
+              o.suspectExpiry(),
+              policy,
+              startTimeout,
+              o.retryInterval(),
+              o.groups());
+      return new Plan(store, swa, rankReplicated, stages, ranks, changed, clock);
+    }
+
     private Plan withOptions(LoadPath path, Duration store, Duration close, Duration rank) {
       LinkerOptions o = options;
       LinkerOptions changed =
@@ -116,14 +137,25 @@ final class Rig implements AutoCloseable {
               rank,
               o.offloadThreads(),
               o.suspectExpiry(),
+              o.startPolicy(),
+              o.startTimeout(),
+              o.retryInterval(),
               o.groups());
       return new Plan(this.store, swa, rankReplicated, stages, ranks, changed, clock);
     }
 
     Rig build() {
-      return new Rig(this);
+      return new Rig(this, null);
+    }
+
+    /** Builds a rig whose linker opens its store. */
+    Rig build(Late late) {
+      return new Rig(this, late);
     }
   }
+
+  /** How a linker opens its store, in place of the one of the plan. */
+  record Late(StoreSource source, StoreStart.Pause pause) {}
 
   static Plan plan() {
     return new Plan(
@@ -136,7 +168,7 @@ final class Rig implements AutoCloseable {
         MonotonicClock.SYSTEM);
   }
 
-  private Rig(Plan plan) {
+  private Rig(Plan plan, @Nullable Late late) {
     store = plan.store();
     List<DevicePool> list = new ArrayList<>();
     list.add(PoolLayouts.keysAndValues(PoolName.KV, PoolName.KV, buffers(LAYERS), buffers(LAYERS)));
@@ -153,17 +185,33 @@ final class Rig implements AutoCloseable {
                 : CacheIdentity.builder().model("m").tensor(ranks.rank(), ranks.size()).build(),
             plan.rankReplicated(),
             EmptySegments.KEEP);
-    linker =
-        DirectLinker.open(
-            store,
-            /* ownsStore= */ true,
-            layout,
-            pools,
-            ranks,
-            /* owner= */ plan.stages() || ranks.rank() == 0,
-            plan.options(),
-            plan.clock(),
-            "rig-" + ranks.rank());
+    boolean owner = plan.stages() || ranks.rank() == 0;
+    String name = "rig-" + ranks.rank();
+    if (late == null) {
+      linker =
+          DirectLinker.open(
+              store,
+              /* ownsStore= */ true,
+              layout,
+              pools,
+              ranks,
+              owner,
+              plan.options(),
+              plan.clock(),
+              name);
+    } else {
+      linker =
+          DirectLinker.open(
+              new StoreStart(late.source().opening(), plan.options(), name, late.pause()),
+              late.source(),
+              layout,
+              pools,
+              ranks,
+              owner,
+              plan.options(),
+              plan.clock(),
+              name);
+    }
   }
 
   private List<LayerBuffer> buffers(int layers) {

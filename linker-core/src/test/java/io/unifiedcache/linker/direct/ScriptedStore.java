@@ -30,6 +30,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,6 +74,8 @@ final class ScriptedStore implements CacheStore {
   volatile int extraStatuses;
   volatile @Nullable Throwable closingSessionThrows;
   volatile boolean closed;
+  volatile Runnable registering = () -> {};
+  volatile Supplier<StoreHealth> health = () -> new StoreHealth(StoreHealth.State.UP, "scripted");
 
   private final Set<Capability> capabilities;
   private final StoreLimits limits;
@@ -269,6 +272,7 @@ final class ScriptedStore implements CacheStore {
     if (registrations.get() >= failRegistrationAfter) {
       throw new CacheException(FailureCode.REFUSED, "no more registrations");
     }
+    registering.run();
     registrations.incrementAndGet();
     return () -> {
       registrations.decrementAndGet();
@@ -285,7 +289,7 @@ final class ScriptedStore implements CacheStore {
 
   @Override
   public StoreHealth probe(Deadline by) {
-    return new StoreHealth(StoreHealth.State.UP, "scripted");
+    return health.get();
   }
 
   @Override
