@@ -5,13 +5,13 @@ import org.jspecify.annotations.NullMarked;
  * linker itself.
  */
 // Micrometer has no module descriptor, and whoever uses LinkerMeters brings it.
-@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
+@SuppressWarnings("requires-automatic")
 @NullMarked
 module io.unifiedcache.linker {
   requires transitive io.unifiedcache.api;
   requires static transitive org.jspecify;
   requires jdk.jfr;
-  requires static transitive micrometer.core;
+  requires static micrometer.core;
   requires org.slf4j;
 
   exports io.unifiedcache.linker;

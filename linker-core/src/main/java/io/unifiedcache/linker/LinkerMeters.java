@@ -39,6 +39,8 @@ import java.util.function.ToDoubleFunction;
  * <p>Immutable and thread-safe. The linker is asked only when the registry publishes; see {@link
  * LinkerStats} for the exact meaning of each number.
  */
+// Not transitive: whoever does not use this class must be able to compile without Micrometer.
+@SuppressWarnings("exports")
 public final class LinkerMeters implements MeterBinder {
   private static final String PREFIX = "unified.cache.";
 
