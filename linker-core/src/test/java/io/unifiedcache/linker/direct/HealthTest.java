@@ -94,8 +94,19 @@ class HealthTest {
   @Test
   void health_interrupted_keepsTheInterrupt() {
     try (Rig rig = Rig.plan().build()) {
+      CountDownLatch asked = new CountDownLatch(1);
+      rig.store.health =
+          () -> {
+            try {
+              asked.await();
+            } catch (InterruptedException e) {
+              throw new AssertionError(e);
+            }
+            return new StoreHealth(StoreHealth.State.UP, "late");
+          };
       Thread.currentThread().interrupt();
       LinkerHealth health = health(rig);
+      asked.countDown();
       assertThat(Thread.interrupted()).isTrue();
       assertThat(health.state()).isEqualTo(State.DEGRADED);
       assertThat(health.detail()).contains("interrupted");
