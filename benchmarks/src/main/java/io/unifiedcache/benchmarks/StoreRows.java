@@ -85,10 +85,9 @@ final class StoreRows {
       TwoThreads threads, MemorySegment sources, MemorySegment targets, int first, long bytes) {
     threads.copy(
         BATCH,
-        (from, to) -> {
-          for (int i = first + from; i < first + to; i++) {
-            MemorySegment.copy(sources, i * bytes, targets, i * bytes, bytes);
-          }
+        i -> {
+          long at = (first + i) * bytes;
+          MemorySegment.copy(sources, at, targets, at, bytes);
         });
   }
 

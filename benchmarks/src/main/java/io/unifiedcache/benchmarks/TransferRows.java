@@ -43,21 +43,17 @@ final class TransferRows {
       MemorySegment others = arena.allocate(shape.bytes(), 4096).fill((byte) 2);
       List<MemorySegment> pieces = engine.pieces(0);
       Side copiesOut =
-          Side.of(() -> threads.copy(PAGES, (from, to) -> gather(pieces, objects, from, to)));
+          Side.of(() -> threads.copy(PAGES, page -> copy(pieces, objects, page, /* out= */ true)));
       Side copiesIn =
-          Side.of(() -> threads.copy(PAGES, (from, to) -> scatter(objects, pieces, from, to)));
+          Side.of(() -> threads.copy(PAGES, page -> copy(pieces, objects, page, /* out= */ false)));
       Side wholeCopies =
           Side.of(
               () ->
                   threads.copy(
                       PAGES,
-                      (from, to) ->
+                      page ->
                           MemorySegment.copy(
-                              objects,
-                              from * PAGE_BYTES,
-                              others,
-                              from * PAGE_BYTES,
-                              (to - from) * PAGE_BYTES)));
+                              objects, page * PAGE_BYTES, others, page * PAGE_BYTES, PAGE_BYTES)));
       Side offload =
           () -> {
             engine.forget();
@@ -83,22 +79,16 @@ final class TransferRows {
     return load.first() / (1.15 * load.last() / layers + 1e6);
   }
 
-  private static void scatter(MemorySegment objects, List<MemorySegment> pieces, int from, int to) {
+  /** Copies a page out of the pieces of a pool, or into them. */
+  private static void copy(
+      List<MemorySegment> pieces, MemorySegment objects, int page, boolean out) {
     long bytes = PAGE_BYTES / pieces.size();
-    for (int page = from; page < to; page++) {
-      for (int piece = 0; piece < pieces.size(); piece++) {
-        long inObjects = page * PAGE_BYTES + piece * bytes;
-        MemorySegment.copy(objects, inObjects, pieces.get(piece), page * bytes, bytes);
-      }
-    }
-  }
-
-  private static void gather(List<MemorySegment> pieces, MemorySegment objects, int from, int to) {
-    long bytes = PAGE_BYTES / pieces.size();
-    for (int page = from; page < to; page++) {
-      for (int piece = 0; piece < pieces.size(); piece++) {
-        long inObjects = page * PAGE_BYTES + piece * bytes;
-        MemorySegment.copy(pieces.get(piece), page * bytes, objects, inObjects, bytes);
+    for (int i = 0; i < pieces.size(); i++) {
+      long at = page * PAGE_BYTES + i * bytes;
+      if (out) {
+        MemorySegment.copy(pieces.get(i), page * bytes, objects, at, bytes);
+      } else {
+        MemorySegment.copy(objects, at, pieces.get(i), page * bytes, bytes);
       }
     }
   }
