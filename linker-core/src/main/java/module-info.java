@@ -4,10 +4,14 @@ import org.jspecify.annotations.NullMarked;
  * What every backend shares: keys, restorable sets, pool layouts, discovery, settings, and the
  * linker itself.
  */
+// Micrometer has no module descriptor, and whoever uses LinkerMeters brings it.
+@SuppressWarnings("requires-automatic")
 @NullMarked
 module io.unifiedcache.linker {
   requires transitive io.unifiedcache.api;
   requires static transitive org.jspecify;
+  requires jdk.jfr;
+  requires static micrometer.core;
   requires org.slf4j;
 
   exports io.unifiedcache.linker;

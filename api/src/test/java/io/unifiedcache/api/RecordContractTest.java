@@ -79,6 +79,14 @@ class RecordContractTest {
     return LongStream.concat(LongStream.range(0, 12), LongStream.range(100, 112)).boxed().toArray();
   }
 
+  /** Returns two samples, one after the other, with one more value at the end of each. */
+  private static Object[] insertedAt(int size, Object first, Object second, Object[] samples) {
+    List<Object> all = new ArrayList<>(Arrays.asList(samples));
+    all.add(size, first);
+    all.add(second);
+    return all.toArray();
+  }
+
   static Stream<Sample> records() {
     Memory memory = new DeviceMemory("cuda:0", 64, 100);
     Memory otherMemory = new DeviceMemory("cuda:1", 64, 100);
@@ -163,7 +171,9 @@ class RecordContractTest {
             Duration.ZERO,
             Duration.ZERO),
         of(StoreStats.class, numbers()),
-        of(LinkerStats.class, numbers()),
+        of(
+            LinkerStats.class,
+            insertedAt(12, Map.of(FailureCode.IO, 1L), Map.of(FailureCode.IO, 2L), numbers())),
         of(Completion.class, "r", List.of(pageFailure), "s", List.of(otherPageFailure)),
         of(Component.class, "k", List.of(buffer), "v", List.of(otherBuffer)),
         of(

@@ -1,5 +1,8 @@
 package io.unifiedcache.api.linker;
 
+import io.unifiedcache.api.FailureCode;
+import java.util.Map;
+
 /**
  * Counters of a linker since it was opened, as one consistent snapshot, of this rank.
  *
@@ -16,6 +19,8 @@ package io.unifiedcache.api.linker;
  * @param bytesStored bytes of these objects
  * @param objectsPresent objects that offloads found in the store
  * @param suspects objects that are under suspicion now
+ * @param failures by reason, the objects that failed in lookups, loads and offloads, and the loads
+ *     and offloads that failed as a whole; a reason that did not occur is not in it
  */
 public record LinkerStats(
     long lookups,
@@ -29,4 +34,10 @@ public record LinkerStats(
     long objectsStored,
     long bytesStored,
     long objectsPresent,
-    long suspects) {}
+    long suspects,
+    Map<FailureCode, Long> failures) {
+  /** Creates a snapshot. */
+  public LinkerStats {
+    failures = Map.copyOf(failures);
+  }
+}

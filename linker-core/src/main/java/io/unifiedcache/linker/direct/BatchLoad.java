@@ -12,6 +12,8 @@ import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.linker.direct.LayerLoadCounter.Batch;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.direct.Transfer.PoolPages;
+import io.unifiedcache.linker.observe.LoadBatchEvent;
+import io.unifiedcache.linker.observe.LoadLayerEvent;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -69,6 +71,7 @@ final class BatchLoad implements Runnable {
 
   @Override
   public void run() {
+    LoadBatchEvent event = LoadBatchEvent.begin(access.instance());
     StoreFailure unlessComplete =
         StoreFailure.of(FailureCode.INTERNAL, "the batch ended before its last layer");
     for (int request = 0; request < transfers.size(); request++) {
@@ -80,7 +83,7 @@ final class BatchLoad implements Runnable {
       LOG.error("loading {} failed", batch.requests(), problem);
       unlessComplete = StoreAccess.thrown(problem);
     } finally {
-      end(unlessComplete);
+      end(unlessComplete, event);
     }
   }
 
@@ -117,10 +120,15 @@ final class BatchLoad implements Runnable {
     try {
       access.inBatches(entries, some -> open(some, sessions, by));
       for (int layer = 0; layer < layers && !batch.isDeserted(); layer++) {
+        LoadLayerEvent event = LoadLayerEvent.begin(access.instance());
         for (Opened opened : sessions) {
-          read(opened, layer, by);
+          read(opened, layer, by, event);
         }
         batch.complete(layer);
+        if (event != null) {
+          event.layer = layer;
+          event.commit();
+        }
       }
     } finally {
       for (Opened opened : sessions) {
@@ -144,7 +152,7 @@ final class BatchLoad implements Runnable {
   }
 
   /** Reads what a layer needs of the objects of one session: one call for all of them. */
-  private void read(Opened opened, int layer, Deadline by) {
+  private void read(Opened opened, int layer, Deadline by, @Nullable LoadLayerEvent event) {
     BitSet present = batch.present();
     List<ReadOp> ops = new ArrayList<>();
     for (int i = 0; i < opened.entries().size(); i++) {
@@ -160,6 +168,10 @@ final class BatchLoad implements Runnable {
     if (ops.isEmpty() || !memoryIsAlive()) {
       return;
     }
+    if (event != null) {
+      event.objects += ops.size();
+      event.bytes += ops.stream().mapToLong(ReadOp::byteSize).sum();
+    }
     BatchResult result = StoreAccess.requireSize(ops.size(), opened.session().read(ops, by));
     for (int i = 0; i < ops.size(); i++) {
       check(opened.entries().get(ops.get(i).entry()), result, i);
@@ -168,6 +180,7 @@ final class BatchLoad implements Runnable {
 
   /** Reads whole objects, and announces all layers together after the last. */
   private void loadWhole(List<Entry> entries, Deadline by) {
+    LoadLayerEvent event = LoadLayerEvent.begin(access.instance());
     access.inBatches(
         entries,
         some -> {
@@ -177,12 +190,20 @@ final class BatchLoad implements Runnable {
           }
           List<GetOp> ops =
               needed.stream().map(entry -> new GetOp(entry.key(), entry.pieces())).toList();
+          if (event != null) {
+            event.objects += ops.size();
+            event.bytes += ops.stream().mapToLong(GetOp::byteSize).sum();
+          }
           BatchResult result = StoreAccess.requireSize(ops.size(), access.store().get(ops, by));
           for (int i = 0; i < needed.size(); i++) {
             check(needed.get(i), result, i);
           }
         });
     batch.complete(layers - 1);
+    if (event != null) {
+      event.layer = -1;
+      event.commit();
+    }
   }
 
   private void check(Entry entry, BatchResult result, int i) {
@@ -225,8 +246,11 @@ final class BatchLoad implements Runnable {
     }
   }
 
-  private void end(StoreFailure unlessComplete) {
+  private void end(StoreFailure unlessComplete, @Nullable LoadBatchEvent event) {
     List<@Nullable StoreFailure> verdicts = batch.finish(unlessComplete);
+    long allObjects = 0;
+    long allBytes = 0;
+    int failed = 0;
     for (int request = 0; request < transfers.size(); request++) {
       Transfer transfer = transfers.get(request);
       StoreFailure cause = verdicts.get(request);
@@ -243,13 +267,23 @@ final class BatchLoad implements Runnable {
           }
         }
         access.counters().loaded(objects, bytes);
+        allObjects += objects;
+        allBytes += bytes;
       } else {
+        failed++;
         access.counters().loadFailed();
         if (!transfer.hasFailed()) {
           access.failLoad(transfer, cause);
         }
       }
       ledger.end(transfer);
+    }
+    if (event != null) {
+      event.requests = transfers.size();
+      event.failedRequests = failed;
+      event.objects = allObjects;
+      event.bytes = allBytes;
+      event.commit();
     }
   }
 }

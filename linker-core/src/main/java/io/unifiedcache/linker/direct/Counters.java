@@ -1,6 +1,9 @@
 package io.unifiedcache.linker.direct;
 
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.linker.LinkerStats;
+import java.util.EnumMap;
+import java.util.Map;
 
 /**
  * The counters of a linker. Thread-safe: each method is one step, and a snapshot lies between two.
@@ -17,10 +20,16 @@ final class Counters {
   private long objectsStored;
   private long bytesStored;
   private long objectsPresent;
+  private final Map<FailureCode, Long> failures = new EnumMap<>(FailureCode.class);
 
-  synchronized void lookup(long failures) {
+  synchronized void lookup(long failedObjects) {
     lookups++;
-    lookupFailures += failures;
+    lookupFailures += failedObjects;
+  }
+
+  /** Counts an object, or a whole request, that failed. */
+  synchronized void failed(FailureCode reason) {
+    failures.merge(reason, 1L, Long::sum);
   }
 
   synchronized void loaded(long objects, long bytes) {
@@ -57,6 +66,7 @@ final class Counters {
         objectsStored,
         bytesStored,
         objectsPresent,
-        suspects);
+        suspects,
+        failures);
   }
 }

@@ -36,6 +36,7 @@ import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.observe.LookupEvent;
 import io.unifiedcache.linker.restore.AskedPool;
 import io.unifiedcache.linker.restore.PrefixLookup;
 import java.time.Duration;
@@ -166,6 +167,7 @@ public final class DirectLinker implements CacheLinker {
     }
     StoreAccess access =
         new StoreAccess(
+            instance,
             store,
             byLayers(options.loadPath(), store),
             layout,
@@ -276,6 +278,7 @@ public final class DirectLinker implements CacheLinker {
     if (pages.isEmpty()) {
       return new PoolTransferResult(RestorablePrefixes.none(), Map.of());
     }
+    LookupEvent event = LookupEvent.begin(instance);
     Deadline by = Deadline.after(access.options().lookupTimeout(), access.clock());
     AtomicLong failures = new AtomicLong();
     PrefixLookup lookup =
@@ -284,6 +287,7 @@ public final class DirectLinker implements CacheLinker {
             access.suspects()::contains,
             keys -> exists(keys, by),
             failure -> {
+              access.failLookup(failure);
               if (failures.getAndIncrement() == 0) {
                 LOG.warn("{}: a lookup is shortened: {}", instance, failure);
               }
@@ -295,7 +299,14 @@ public final class DirectLinker implements CacheLinker {
             () -> "lookup of " + pages.size() + " pages to " + pages.getLast(),
             here.restorable().toBits(),
             Duration.ZERO);
-    return new PoolTransferResult(RestorablePrefixes.ofBits(everywhere), here.hits());
+    RestorablePrefixes restorable = RestorablePrefixes.ofBits(everywhere);
+    if (event != null) {
+      event.pages = pages.size();
+      event.restorable = restorable.longest();
+      event.failures = failures.get();
+      event.commit();
+    }
+    return new PoolTransferResult(restorable, here.hits());
   }
 
   /**
@@ -562,13 +573,14 @@ public final class DirectLinker implements CacheLinker {
     for (Transfer transfer : loading) {
       if (transfer.cancel()) {
         transfer.failAll(cause);
+        access.counters().failed(cause.code());
         access.counters().loadFailed();
         loads.end(transfer);
       }
     }
     for (Transfer transfer : offloading) {
       if (transfer.cancel()) {
-        transfer.failAll(cause);
+        access.failOffload(transfer, cause);
         access.counters().offloaded(/* ok= */ false, 0, 0, 0);
         offloads.end(transfer);
       }

@@ -10,6 +10,7 @@ import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.direct.Transfer.PoolPages;
+import io.unifiedcache.linker.observe.OffloadEvent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -52,13 +53,23 @@ final class PageOffload implements Runnable {
     if (!transfer.begin()) {
       return;
     }
+    OffloadEvent event = OffloadEvent.begin(access.instance());
     try {
       offload();
     } catch (Throwable problem) {
       LOG.error("offloading {} failed", transfer.id(), problem);
-      transfer.failAll(StoreAccess.thrown(problem));
+      access.failOffload(transfer, StoreAccess.thrown(problem));
     } finally {
-      access.counters().offloaded(!transfer.hasFailed(), stored, bytesStored, present);
+      boolean ok = !transfer.hasFailed();
+      access.counters().offloaded(ok, stored, bytesStored, present);
+      if (event != null) {
+        event.request = transfer.id();
+        event.ok = ok;
+        event.stored = stored;
+        event.bytes = bytesStored;
+        event.present = present;
+        event.commit();
+      }
       ledger.end(transfer);
     }
   }
@@ -66,7 +77,7 @@ final class PageOffload implements Runnable {
   private void offload() {
     StoreFailure notReady = transfer.readyFailure();
     if (notReady != null) {
-      transfer.failAll(notReady);
+      access.failOffload(transfer, notReady);
       return;
     }
     if (!owner) {
@@ -92,7 +103,7 @@ final class PageOffload implements Runnable {
     for (int i = 0; i < entries.size(); i++) {
       Entry entry = entries.get(i);
       if (exists.status(i) == ObjectStatus.FAILED) {
-        transfer.fail(entry, exists.failure(i));
+        access.failOffload(entry, exists.failure(i));
       } else if (!exists.isOk(i)) {
         missing.add(entry);
       } else if (access.suspects().isBad(entry.key())) {
@@ -125,7 +136,7 @@ final class PageOffload implements Runnable {
     List<Entry> removed = new ArrayList<>();
     for (int i = 0; i < suspect.size(); i++) {
       if (result.status(i) == ObjectStatus.FAILED) {
-        transfer.fail(suspect.get(i), result.failure(i));
+        access.failOffload(suspect.get(i), result.failure(i));
       } else {
         removed.add(suspect.get(i));
       }
@@ -164,9 +175,9 @@ final class PageOffload implements Runnable {
           present++;
           access.suspects().clear(entry.key());
         }
-        case FAILED -> transfer.fail(entry, result.failure(i));
+        case FAILED -> access.failOffload(entry, result.failure(i));
         case ABSENT ->
-            transfer.fail(
+            access.failOffload(
                 entry,
                 StoreFailure.of(FailureCode.INTERNAL, "the store answered a put with ABSENT"));
       }
@@ -180,7 +191,7 @@ final class PageOffload implements Runnable {
 
   private void failAll(List<Entry> entries, StoreFailure cause) {
     for (Entry entry : entries) {
-      transfer.fail(entry, cause);
+      access.failOffload(entry, cause);
     }
   }
 

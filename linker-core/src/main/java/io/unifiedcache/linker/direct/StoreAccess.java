@@ -11,15 +11,18 @@ import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.observe.FailureEvent;
 import java.util.List;
 import java.util.function.Consumer;
 
 /**
  * What every transfer needs of the store, and the one way in which an object fails.
  *
+ * @param instance the name of the linker
  * @param byLayers whether loads read ranges layer by layer
  */
 record StoreAccess(
+    String instance,
     CacheStore store,
     boolean byLayers,
     KeyLayout layout,
@@ -59,6 +62,7 @@ record StoreAccess(
   /** Notes that a load failed because of an object, which is suspect from now on. */
   void failLoad(Entry entry, StoreFailure cause) {
     entry.transfer().fail(entry, cause);
+    failed("load", entry.transfer().id(), entry.key().value(), cause);
     if (cause.code() != FailureCode.CLOSED && cause.code() != FailureCode.CANCELLED) {
       suspects.add(entry.key(), SuspectObjects.isBad(cause));
     }
@@ -67,10 +71,33 @@ record StoreAccess(
   /** Notes that a load failed as a whole, so that none of its objects is offered at once again. */
   void failLoad(Transfer transfer, StoreFailure cause) {
     transfer.failAll(cause);
+    failed("load", transfer.id(), "", cause);
     switch (cause.code()) {
       case CLOSED, CANCELLED, OTHER_RANK, REFUSED -> {}
       default -> transfer.eachKey(transfer.allPages(), key -> suspects.add(key, /* bad= */ false));
     }
+  }
+
+  /** Notes that an object of an offload failed. */
+  void failOffload(Entry entry, StoreFailure cause) {
+    entry.transfer().fail(entry, cause);
+    failed("offload", entry.transfer().id(), entry.key().value(), cause);
+  }
+
+  /** Notes that an offload failed as a whole. */
+  void failOffload(Transfer transfer, StoreFailure cause) {
+    transfer.failAll(cause);
+    failed("offload", transfer.id(), "", cause);
+  }
+
+  /** Notes that a lookup could not find out about an object. */
+  void failLookup(StoreFailure cause) {
+    failed("lookup", "", "", cause);
+  }
+
+  private void failed(String operation, String request, String object, StoreFailure cause) {
+    counters.failed(cause.code());
+    FailureEvent.record(instance, operation, request, object, cause);
   }
 
   /**
