@@ -35,7 +35,7 @@ final class EntryCopy {
   /** Where each segment begins when they are laid end to end. */
   private final long[] starts;
 
-  /** Where each segment begins in the object. */
+  /** Where each segment begins in the object; {@link #starts} if they fill it in order. */
   private final long[] objectOffsets;
 
   private long size;
@@ -46,7 +46,7 @@ final class EntryCopy {
   private volatile boolean begun;
   private volatile @Nullable StoreFailure failure;
 
-  private EntryCopy(int entry, ObjectKey key, boolean toObject, int pieces) {
+  private EntryCopy(int entry, ObjectKey key, boolean toObject, int pieces, boolean inOrder) {
     this.entry = entry;
     this.key = key;
     this.toObject = toObject;
@@ -54,7 +54,7 @@ final class EntryCopy {
     int count = failure == null ? pieces : 0;
     segments = new MemorySegment[count];
     starts = new long[count];
-    objectOffsets = new long[count];
+    objectOffsets = inOrder ? starts : new long[count];
   }
 
   /** Returns the copying of an entry of a put. */
@@ -70,7 +70,9 @@ final class EntryCopy {
   /** Returns the copying of an entry of a session's read. */
   static EntryCopy of(int entry, ReadOp op, StoredObject object) {
     List<Range> ranges = op.ranges();
-    EntryCopy copy = new EntryCopy(entry, object.key, /* toObject= */ false, ranges.size());
+    EntryCopy copy =
+        new EntryCopy(
+            entry, object.key, /* toObject= */ false, ranges.size(), /* inOrder= */ false);
     copy.object = object;
     for (int i = 0; i < ranges.size() && copy.failure == null; i++) {
       long offset = ranges.get(i).objectOffset();
@@ -87,7 +89,7 @@ final class EntryCopy {
   }
 
   private static EntryCopy whole(int entry, ObjectKey key, List<Memory> pieces, boolean toObject) {
-    EntryCopy copy = new EntryCopy(entry, key, toObject, pieces.size());
+    EntryCopy copy = new EntryCopy(entry, key, toObject, pieces.size(), /* inOrder= */ true);
     for (int i = 0; i < pieces.size() && copy.failure == null; i++) {
       copy.add(i, pieces.get(i), copy.size);
     }

@@ -154,7 +154,7 @@ final class BatchLoad implements Runnable {
   /** Reads what a layer needs of the objects of one session: one call for all of them. */
   private void read(Opened opened, int layer, Deadline by, @Nullable LoadLayerEvent event) {
     BitSet present = batch.present();
-    List<ReadOp> ops = new ArrayList<>();
+    List<ReadOp> ops = new ArrayList<>(opened.entries().size());
     for (int i = 0; i < opened.entries().size(); i++) {
       Entry entry = opened.entries().get(i);
       if (!present.get(request(entry))) {

@@ -90,24 +90,22 @@ final class PageObjects {
   /** Returns the memory of an object, in the order of its bytes. */
   List<Memory> pieces(int component, long slot) {
     List<LayerBuffer> buffers = pool.components().get(component).buffers();
-    List<Memory> pieces = new ArrayList<>(buffers.size());
-    for (LayerBuffer buffer : buffers) {
-      pieces.add(buffer.piece(slot));
+    Memory[] pieces = new Memory[buffers.size()];
+    for (int i = 0; i < pieces.length; i++) {
+      pieces[i] = buffers.get(i).piece(slot);
     }
-    return pieces;
+    return List.of(pieces);
   }
 
   /** Returns what a layer needs of an object, and where it goes; empty if nothing. */
   List<Range> ranges(int component, int layer, long slot) {
     List<Part> needed = parts.get(component).get(layer);
-    if (needed.isEmpty()) {
-      return List.of();
+    Range[] ranges = new Range[needed.size()];
+    for (int i = 0; i < ranges.length; i++) {
+      Part part = needed.get(i);
+      ranges[i] = new Range(part.objectOffset(), part.buffer().piece(slot));
     }
-    List<Range> ranges = new ArrayList<>(needed.size());
-    for (Part part : needed) {
-      ranges.add(new Range(part.objectOffset(), part.buffer().piece(slot)));
-    }
-    return ranges;
+    return List.of(ranges);
   }
 
   /** Tells whether all the memory of the pool is still allocated. */
