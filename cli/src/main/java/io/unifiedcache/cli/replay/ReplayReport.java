@@ -81,13 +81,9 @@ public record ReplayReport(
   /** What is counted once, whatever the number of ranks. */
   record Served(int requests, long pages, long distinctPages, long nanos) {}
 
-  static ReplayReport of(
-      Trace trace,
-      ReplayPlan plan,
-      Served served,
-      List<Tally> ranks,
-      long bytesOffloaded,
-      long evictions) {
+  static ReplayReport of(Trace trace, ReplayPlan plan, ReplayShare all) {
+    Served served = all.served();
+    List<Tally> ranks = all.ranks();
     long tokens = Math.max(1, trace.promptTokens());
     long hitPages = most(ranks, tally -> tally.hitPages);
     long bytesLoaded = ranks.stream().mapToLong(tally -> tally.bytesLoaded).sum();
@@ -101,10 +97,10 @@ public record ReplayReport(
         (double) hitPages * Trace.BLOCK_TOKENS / tokens,
         (double) trace.bestHitPages() * Trace.BLOCK_TOKENS / tokens,
         bytesLoaded,
-        bytesOffloaded,
+        all.bytesOffloaded(),
         rate(bytesLoaded, most(ranks, tally -> tally.loadNanos)),
-        rate(bytesOffloaded, most(ranks, tally -> tally.offloadNanos)),
-        evictions,
+        rate(all.bytesOffloaded(), most(ranks, tally -> tally.offloadNanos)),
+        all.evictions(),
         most(ranks, tally -> tally.failedLoads),
         most(ranks, tally -> tally.failedOffloads),
         ranks.stream().mapToLong(tally -> tally.mismatches).sum(),

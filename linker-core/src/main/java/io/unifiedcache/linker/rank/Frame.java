@@ -20,18 +20,29 @@ record Frame(Kind kind, int rank, long operation, ByteBuffer payload) {
   /** What a message says. */
   enum Kind {
     /** A rank is here; the payload is the number of ranks that it expects, 4 bytes. */
-    HELLO(Integer.BYTES),
+    HELLO(0, Integer.BYTES),
     /** All ranks are there. */
-    WELCOME(0),
+    WELCOME(1, 0),
     /** The bits of a rank, or from rank 0 those of all: bit 0 is the lowest of the first byte. */
-    BITS(4 << 20),
+    BITS(2, 4 << 20),
     /** There is no agreement any more; the payload is the reason in UTF-8. */
-    LOST(1 << 10);
+    LOST(3, 1 << 10);
 
+    private final int number;
     private final int mostBytes;
 
-    Kind(int mostBytes) {
+    Kind(int number, int mostBytes) {
+      this.number = number;
       this.mostBytes = mostBytes;
+    }
+
+    static Kind of(int number) throws ProtocolException {
+      for (Kind kind : values()) {
+        if (kind.number == number) {
+          return kind;
+        }
+      }
+      throw new ProtocolException("a message is of the unknown kind " + number);
     }
   }
 
@@ -65,7 +76,7 @@ record Frame(Kind kind, int rank, long operation, ByteBuffer payload) {
   /** Returns the message as it is sent. */
   ByteBuffer encode(UUID session) {
     ByteBuffer encoded = ByteBuffer.allocate(HEAD_BYTES + payload.remaining());
-    encoded.putInt(MAGIC).putShort(VERSION).putShort((short) kind.ordinal()).putInt(rank);
+    encoded.putInt(MAGIC).putShort(VERSION).putShort((short) kind.number).putInt(rank);
     encoded.putLong(session.getMostSignificantBits()).putLong(session.getLeastSignificantBits());
     encoded.putLong(operation).putInt(payload.remaining()).put(payload.duplicate());
     return encoded.flip();
@@ -96,10 +107,7 @@ record Frame(Kind kind, int rank, long operation, ByteBuffer payload) {
     }
     long operation = head.getLong();
     int length = head.getInt();
-    if (kindNumber < 0 || kindNumber >= Kind.values().length) {
-      throw new ProtocolException("a message is of the unknown kind " + kindNumber);
-    }
-    Kind kind = Kind.values()[kindNumber];
+    Kind kind = Kind.of(kindNumber);
     if (length < 0 || length > kind.mostBytes || (kind == Kind.HELLO && length != Integer.BYTES)) {
       throw new ProtocolException(
           "a message of the kind %s has %d bytes, not at most %d"

@@ -109,7 +109,8 @@ class RankCollectiveTest {
   private static BitSet mostlySet(SplittableRandom random, int words) {
     long[] bits = new long[words];
     for (int i = 0; i < words; i++) {
-      bits[i] = random.nextLong() | random.nextLong();
+      long some = random.nextLong();
+      bits[i] = some | random.nextLong();
     }
     return BitSet.valueOf(bits);
   }

@@ -78,7 +78,9 @@ class SocketRanksTest {
       throws IOException {
     ByteBuffer encoded = frame.encode(SESSION);
     change.accept(encoded);
-    socket.getOutputStream().write(encoded.array(), 0, encoded.limit());
+    byte[] bytes = new byte[encoded.remaining()];
+    encoded.get(bytes);
+    socket.getOutputStream().write(bytes);
   }
 
   private static void send(Socket socket, Frame frame) throws IOException {
