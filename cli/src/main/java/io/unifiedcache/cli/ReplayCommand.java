@@ -5,10 +5,15 @@ import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.cli.replay.ModelPreset;
+import io.unifiedcache.cli.replay.RankProcess;
+import io.unifiedcache.cli.replay.RankProcessException;
+import io.unifiedcache.cli.replay.RankProcesses;
 import io.unifiedcache.cli.replay.Replay;
 import io.unifiedcache.cli.replay.ReplayPlan;
 import io.unifiedcache.cli.replay.ReplayReport;
+import io.unifiedcache.cli.replay.ReplayShare;
 import io.unifiedcache.cli.replay.SidePages;
 import io.unifiedcache.cli.replay.Trace;
 import io.unifiedcache.cli.replay.TraceException;
@@ -19,9 +24,11 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ITypeConverter;
@@ -55,6 +62,8 @@ final class ReplayCommand implements Callable<Integer> {
       return name().toLowerCase(Locale.ROOT);
     }
   }
+
+  private static final String AS_RANK = "--as-rank";
 
   @Spec
   @SuppressWarnings("NullAway.Init") // Set by picocli.
@@ -100,6 +109,20 @@ final class ReplayCommand implements Callable<Integer> {
       defaultValue = "1",
       description = "Ranks of the model (default: ${DEFAULT-VALUE}).")
   private int ranks;
+
+  @Option(
+      names = "--processes",
+      paramLabel = "N",
+      defaultValue = "1",
+      description =
+          "1, or as many as ranks: a process for each, which agree over sockets (default:"
+              + " ${DEFAULT-VALUE}). Each has a store of its own, unless it is one that processes"
+              + " share.")
+  private int processes;
+
+  /** This is one of these processes. */
+  @Option(names = AS_RANK, hidden = true)
+  private boolean asRank;
 
   @Option(
       names = "--requests",
@@ -176,16 +199,28 @@ final class ReplayCommand implements Callable<Integer> {
     ReplayPlan plan = plan();
     requireFolder("--json", json);
     requireFolder("--report", page);
+    if (page != null && processes > 1) {
+      throw mistake(
+          "--report shows what happened when, which only one process can tell: leave --processes"
+              + " out");
+    }
     Trace trace = trace();
     List<String> assignments =
         loadPath == null ? List.of() : List.of("linker.load-path=" + loadPath);
     StoreOptions.Opened opened = storeOptions.open(assignments);
+    Replay replay = new Replay(trace, plan);
+    if (asRank) {
+      serveAsRank(replay, opened);
+      return 0;
+    }
     ReplayReport report;
-    try (CacheStore store = opened.store();
-        ProgressBar bar = ProgressBar.onTerminal(trace.size())) {
-      Replay replay = new Replay(trace, plan);
+    try (ProgressBar bar = ProgressBar.onTerminal(trace.size())) {
       report =
-          replay.run(store, (view, pools, ranks) -> link(opened, view, pools, ranks), bar::served);
+          processes == 1
+              ? serveAlone(replay, opened, bar)
+              : serveInProcesses(replay, opened, bar, plan.model());
+    } catch (RankProcessException e) {
+      return told(e);
     }
     if (json != null) {
       write("--json", json, report.toJsonLines(opened.backend()));
@@ -199,10 +234,94 @@ final class ReplayCommand implements Callable<Integer> {
     return report.ok() ? 0 : Main.WRONG;
   }
 
+  private ReplayReport serveAlone(Replay replay, StoreOptions.Opened opened, ProgressBar bar) {
+    try (CacheStore store = opened.store()) {
+      return replay.run(
+          store, (view, pools, ranks) -> link(opened, view, pools, ranks), bar::served);
+    }
+  }
+
+  /** Serves as one rank; other processes serve as the others. */
+  private void serveAsRank(Replay replay, StoreOptions.Opened opened) throws IOException {
+    try (CacheStore store = opened.store();
+        RankProcess process = RankProcess.of(System.in, spec.commandLine().getOut())) {
+      process.found(
+          replay.runRank(
+              process.rank(),
+              process::meet,
+              store,
+              (view, pools, ranks) -> link(opened, view, pools, ranks),
+              process::served));
+    }
+  }
+
+  private ReplayReport serveInProcesses(
+      Replay replay, StoreOptions.Opened opened, ProgressBar bar, ModelPreset preset)
+      throws IOException, RankProcessException {
+    // Opened here to find mistakes once, and what it promises; the ranks open their own.
+    boolean shared;
+    try (CacheStore store = opened.store()) {
+      shared = store.capabilities().contains(Capability.SHARED);
+    }
+    if (preset.isRankReplicated() && !shared) {
+      throw mistake(
+          "--model %s needs one process or a store that processes share, which %s is not: one rank writes what all read"
+              .formatted(preset, opened.backend()));
+    }
+    List<String> command = new ArrayList<>(javaCommand());
+    command.addAll(spec.root().commandLine().getParseResult().originalArgs());
+    command.add(AS_RANK);
+    try (RankProcesses ranks = RankProcesses.start(command, processes)) {
+      List<ReplayShare> shares = ranks.await(bar::served);
+      PrintWriter err = spec.commandLine().getErr();
+      ranks.warnings().forEach(err::println);
+      err.flush();
+      return replay.merge(shares);
+    }
+  }
+
+  /** Returns the command that started this process, without its arguments. */
+  private static List<String> javaCommand() {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-XX:+UseParallelGC");
+    String options = System.getenv().getOrDefault("UNIFIED_CACHE_JAVA_OPTS", "");
+    Stream.of(options.split("\\s+")).filter(option -> !option.isEmpty()).forEach(command::add);
+    addPath(command, "--module-path", "jdk.module.path");
+    addPath(command, "--class-path", "java.class.path");
+    Module module = Main.class.getModule();
+    if (module.isNamed()) {
+      command.add("--module");
+      command.add(module.getName() + "/" + Main.class.getName());
+    } else {
+      command.add(Main.class.getName());
+    }
+    return command;
+  }
+
+  private static void addPath(List<String> command, String option, String property) {
+    String path = System.getProperty(property, "");
+    if (!path.isEmpty()) {
+      command.add(option);
+      command.add(path);
+    }
+  }
+
+  private int told(RankProcessException e) {
+    PrintWriter err = spec.commandLine().getErr();
+    err.println(e.isExplained() ? e.getMessage() : spec.qualifiedName() + ": " + e.getMessage());
+    return e.isExplained() ? e.status() : Main.WRONG;
+  }
+
   private ReplayPlan plan() {
     try {
       if (pace != null && pace <= 0) {
         throw new IllegalArgumentException("--pace must be a number above 0, not " + pace);
+      }
+      if (processes != 1 && processes != ranks) {
+        throw new IllegalArgumentException(
+            "--processes must be 1 or the number of --ranks, which is %d, not %d"
+                .formatted(ranks, processes));
       }
       return new ReplayPlan(
           model,

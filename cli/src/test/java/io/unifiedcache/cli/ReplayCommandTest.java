@@ -354,6 +354,10 @@ class ReplayCommandTest {
         "--page-bytes 1TiB | there is no memory for the pools of rank 0",
         "--layers 0 | --layers must be at least 1, not 0",
         "--ranks 0 | --ranks must be at least 1, not 0",
+        "--ranks 4 --processes 3 | --processes must be 1 or the number of --ranks, which is 4, not"
+            + " 3",
+        "--processes 0 | --processes must be 1 or the number of --ranks, which is 1, not 0",
+        "--model mla --ranks 2 --processes 2 | which memory is not: one rank writes what all read",
         "--in-flight 0 | --in-flight must be at least 1, not 0",
         "--requests 0 | --requests must be at least 1, not 0",
         "--skip -1 | --skip must not be negative, not -1",

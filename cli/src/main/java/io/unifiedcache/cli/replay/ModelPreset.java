@@ -48,6 +48,11 @@ public enum ModelPreset {
     this.rankReplicated = rankReplicated;
   }
 
+  /** Tells whether all ranks hold the same bytes, which one of them writes for all. */
+  public boolean isRankReplicated() {
+    return rankReplicated;
+  }
+
   /** Returns the queries of a lookup, one per source. */
   List<PoolQuery> queries() {
     PoolQuery kv = PoolQuery.allPages(PoolName.KV);

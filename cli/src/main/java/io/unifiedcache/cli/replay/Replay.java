@@ -23,12 +23,15 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 
 /**
  * Serves the requests of a trace, one after the other, on all ranks of a model at once.
  *
- * <p>Each rank has a thread, pools and a linker of its own; all share one store. While the ranks
- * serve a request, the next one is hashed.
+ * <p>Each rank has a thread, pools and a linker of its own; those of one process share one store.
+ * While the ranks serve a request, the next one is hashed.
  */
 public final class Replay {
   /** Opens the linker of one rank. */
@@ -81,16 +84,51 @@ public final class Replay {
    */
   public ReplayReport run(CacheStore store, LinkerFactory linkers, Progress progress) {
     List<RankCollective> collectives = LocalRanks.of(plan.ranks());
+    List<Integer> ranks = IntStream.range(0, plan.ranks()).boxed().toList();
+    return merge(List.of(serve(ranks, collectives::get, store, linkers, progress)));
+  }
+
+  /**
+   * Serves all requests as one rank, while other processes do as the others.
+   *
+   * @param meeting waits for them; is called once this rank is ready
+   * @param store the store of this rank; stays open
+   * @return what this rank found, to be {@linkplain #merge merged}
+   */
+  public ReplayShare runRank(
+      int rank,
+      Supplier<RankCollective> meeting,
+      CacheStore store,
+      LinkerFactory linkers,
+      Progress progress) {
+    return serve(List.of(rank), any -> meeting.get(), store, linkers, progress);
+  }
+
+  /**
+   * Returns the report of all ranks.
+   *
+   * @param shares what the processes found, in the order of ranks
+   */
+  public ReplayReport merge(List<ReplayShare> shares) {
+    return ReplayReport.of(trace, plan, ReplayShare.merged(shares));
+  }
+
+  private ReplayShare serve(
+      List<Integer> ranks,
+      IntFunction<RankCollective> collectives,
+      CacheStore store,
+      LinkerFactory linkers,
+      Progress progress) {
     List<RankEngine> engines = new ArrayList<>();
     List<RankStore> stores = new ArrayList<>();
     List<CacheLinker> opened = new ArrayList<>();
-    try (ExecutorService threads = Executors.newFixedThreadPool(plan.ranks(), daemons())) {
+    try (ExecutorService threads = Executors.newFixedThreadPool(ranks.size(), daemons())) {
       try {
         int longest = Math.max(1, trace.longestPrompt());
-        for (int rank = 0; rank < plan.ranks(); rank++) {
+        for (int rank : ranks) {
           RankPools pools = pools(rank, longest);
           RankStore view = new RankStore(store, plan.layers());
-          CacheLinker linker = linkers.open(view, pools.pools(), collectives.get(rank));
+          CacheLinker linker = linkers.open(view, pools.pools(), collectives.apply(rank));
           opened.add(linker);
           stores.add(view);
           engines.add(new RankEngine(rank, plan, linker, view, pools, longest, patience));
@@ -119,14 +157,13 @@ public final class Replay {
     }
   }
 
-  private ReplayReport serve(
+  private ReplayShare serve(
       List<RankEngine> engines,
       List<RankStore> stores,
       CacheStore store,
       ExecutorService threads,
       Progress progress) {
-    Reuse reuse = trace.reuse();
-    Timeline timeline = new Timeline(trace, reuse);
+    Timeline timeline = new Timeline(trace, trace.reuse());
     long evictedBefore = store.stats().evicted();
     Set<PageKey> distinct = new HashSet<>();
     long pages = 0;
@@ -157,15 +194,13 @@ public final class Replay {
     }
     long nanos = System.nanoTime() - begin;
     StoreStats stats = store.stats();
-    Counts total = counts(engines, stores, stats.evicted() - evictedBefore);
-    timeline.end(served, total, stats.liveBytes());
-    return ReplayReport.of(
-        trace,
-        reuse,
-        plan,
+    long evictions = stats.evicted() - evictedBefore;
+    timeline.end(served, counts(engines, stores, evictions), stats.liveBytes());
+    return new ReplayShare(
         new ReplayReport.Served(served, pages, distinct.size(), nanos, stats.capacityBytes()),
         engines.stream().map(RankEngine::tally).toList(),
-        total,
+        stores.stream().mapToLong(RankStore::bytesStored).sum(),
+        evictions,
         timeline.windows());
   }
 

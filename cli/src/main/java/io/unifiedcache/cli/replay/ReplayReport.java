@@ -134,14 +134,11 @@ public record ReplayReport(
   /** What is counted once, whatever the number of ranks. */
   record Served(int requests, long pages, long distinctPages, long nanos, long capacityBytes) {}
 
-  static ReplayReport of(
-      Trace trace,
-      Reuse reuse,
-      ReplayPlan plan,
-      Served served,
-      List<Tally> ranks,
-      Counts total,
-      List<Window> windows) {
+  static ReplayReport of(Trace trace, ReplayPlan plan, ReplayShare all) {
+    Served served = all.served();
+    List<Tally> ranks = all.ranks();
+    Counts total = all.total();
+    Reuse reuse = trace.reuse();
     long tokens = Math.max(1, trace.promptTokens());
     return new ReplayReport(
         trace.name(),
@@ -169,7 +166,7 @@ public record ReplayReport(
         ranks.stream().flatMap(tally -> tally.firstMismatch().stream()).findFirst(),
         ranks.stream().flatMap(tally -> tally.firstFailure().stream()).findFirst(),
         served.capacityBytes(),
-        windows,
+        all.windows(),
         reuse,
         plan.storedPageBytes(reuse));
   }

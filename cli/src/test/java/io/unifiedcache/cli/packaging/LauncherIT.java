@@ -48,7 +48,8 @@ class LauncherIT {
   @Test
   void missingPluginFolder_isNamed() throws Exception {
     String missing = scratch.resolve("missing").toString();
-    ProcessBuilder builder = builder(Distribution.ROOT.resolve("unified-cache"), "--version");
+    ProcessBuilder builder =
+        builder(scratch, Distribution.ROOT.resolve("unified-cache"), "--version");
     builder.environment().put("UNIFIED_CACHE_PLUGINS", missing);
     ChildJvm command = ChildJvm.run(scratch, builder);
     assertThat(command.status()).isEqualTo(2);
@@ -57,10 +58,11 @@ class LauncherIT {
   }
 
   private ChildJvm launch(Path script, String... arguments) throws Exception {
-    return ChildJvm.run(scratch, builder(script, arguments));
+    return ChildJvm.run(scratch, builder(scratch, script, arguments));
   }
 
-  private ProcessBuilder builder(Path script, String... arguments) {
+  /** Returns the start of the script in a folder, on the JDK of this test. */
+  static ProcessBuilder builder(Path scratch, Path script, String... arguments) {
     List<String> command = new ArrayList<>(List.of(script.toAbsolutePath().toString()));
     command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command).directory(scratch.toFile());
