@@ -358,6 +358,7 @@ class ReplayCommandTest {
             + " 3",
         "--processes 0 | --processes must be 1 or the number of --ranks, which is 1, not 0",
         "--model mla --ranks 2 --processes 2 | which memory is not: one rank writes what all read",
+        "--ranks 2 --processes 2 --report page.html | --report shows what happened when",
         "--in-flight 0 | --in-flight must be at least 1, not 0",
         "--requests 0 | --requests must be at least 1, not 0",
         "--skip -1 | --skip must not be negative, not -1",
