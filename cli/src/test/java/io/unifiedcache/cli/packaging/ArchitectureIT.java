@@ -62,7 +62,7 @@ class ArchitectureIT {
 
   @Test
   void linker_usesTheApiAlone() {
-    onlyUses(LINKER, LINKER, API, "org.slf4j..").check(all);
+    onlyUses(LINKER, LINKER, API, "org.slf4j..", "io.micrometer..").check(all);
   }
 
   @Test
