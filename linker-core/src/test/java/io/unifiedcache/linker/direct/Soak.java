@@ -777,7 +777,7 @@ final class Soak implements FaultyStore.Witness {
   }
 
   private Drained resetPatiently() {
-    try (Releasing unused = new Releasing()) {
+    try (Releasing _ = new Releasing()) {
       return linker.reset();
     }
   }
@@ -826,7 +826,7 @@ final class Soak implements FaultyStore.Witness {
   /** Waits for everything, and requires that it ends. */
   private void quiesce() {
     Deadline by = Deadline.after(LONG);
-    try (Releasing unused = new Releasing()) {
+    try (Releasing _ = new Releasing()) {
       while (!open.isEmpty() || !quarantines.isEmpty()) {
         becomeReady();
         start();
@@ -850,7 +850,7 @@ final class Soak implements FaultyStore.Witness {
       linker.close();
       store.openGates();
     } else {
-      try (Releasing unused = new Releasing()) {
+      try (Releasing _ = new Releasing()) {
         linker.close();
       }
       assertThat(store.registrations).hasValue(0);
