@@ -5,6 +5,7 @@ import io.unifiedcache.api.linker.CacheLinker;
 import java.lang.reflect.Field;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 
 /** What a linker still keeps of requests; a linker that has answered all of them keeps nothing. */
@@ -35,13 +36,18 @@ final class Leftovers {
     }
   }
 
-  private static Object field(CacheLinker linker, String name) {
+  /** Returns how many suspicions are kept, expired ones included. */
+  static int in(SuspectObjects suspects) {
+    return ((Map<?, ?>) field(suspects, "suspicions")).size();
+  }
+
+  private static Object field(Object owner, String name) {
     try {
-      Field field = DirectLinker.class.getDeclaredField(name);
+      Field field = owner.getClass().getDeclaredField(name);
       field.setAccessible(true);
-      return field.get(linker);
+      return Objects.requireNonNull(field.get(owner), name);
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError("a linker has no field " + name, e);
+      throw new AssertionError(owner + " has no field " + name, e);
     }
   }
 }

@@ -10,6 +10,8 @@ import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.config.Option;
+import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.CancelOutcome;
 import io.unifiedcache.api.linker.Completion;
@@ -28,7 +30,6 @@ import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.linker.config.LinkerOptions;
-import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.direct.FaultyStore.Odds;
 import io.unifiedcache.linker.direct.GuardedPools.PoolPage;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
@@ -161,6 +162,10 @@ final class Soak implements FaultyStore.Witness {
   private final Set<PoolPage> trusted = new HashSet<>();
   private final Map<PageKey, Integer> offloadedAt = new HashMap<>();
   private final Map<PageKey, Integer> loadedAt = new HashMap<>();
+
+  /** When an offload of the page last ended: it may have removed what another one found. */
+  private final Map<PageKey, Integer> offloadEndedAt = new HashMap<>();
+
   private final Map<ObjectKey, Integer> lostAt = new HashMap<>();
   private final Set<ObjectKey> lookedUp = new HashSet<>();
   private final ConcurrentLinkedQueue<String> wrongs = new ConcurrentLinkedQueue<>();
@@ -231,8 +236,6 @@ final class Soak implements FaultyStore.Witness {
       free.add(slot);
     }
     trusted.addAll(objects.values());
-    LinkerOptions defaults = LinkerOptions.defaults();
-    boolean ranges = below.capabilities().contains(Capability.RANGED_READ);
     linker =
         DirectLinker.open(
             store,
@@ -241,18 +244,26 @@ final class Soak implements FaultyStore.Witness {
             pools.pools,
             RankCollective.ALONE,
             /* owner= */ true,
-            new LinkerOptions(
-                ranges && random.nextBoolean() ? LoadPath.LAYERS : LoadPath.PAGES,
-                defaults.lookupTimeout(),
-                defaults.loadTimeout(),
-                defaults.offloadTimeout(),
-                hasty ? Duration.ofMillis(3) : LONG,
-                defaults.rankTimeout(),
-                1 + random.nextInt(3),
-                defaults.suspectExpiry(),
-                defaults.groups()),
+            options(),
             MonotonicClock.SYSTEM,
             name);
+  }
+
+  private LinkerOptions options() {
+    boolean ranges = below.capabilities().contains(Capability.RANGED_READ);
+    Map<String, String> texts =
+        Map.of(
+            "linker.load-path", ranges && random.nextBoolean() ? "layers" : "pages",
+            "linker.close-timeout", hasty ? "3ms" : "20s",
+            "linker.offload-threads", String.valueOf(1 + random.nextInt(3)));
+    Settings.Builder settings = Settings.builder(LinkerOptions.options());
+    for (Option<?> option : LinkerOptions.options()) {
+      String text = texts.get(option.name());
+      if (text != null) {
+        settings.parse(option, text);
+      }
+    }
+    return LinkerOptions.from(settings.build());
   }
 
   private void live() throws InterruptedException {
@@ -435,11 +446,7 @@ final class Soak implements FaultyStore.Witness {
     ready.forEach(
         load -> {
           load.mates = ready;
-          for (PageKey page : universe) {
-            if (load.has(page)) {
-              loadedAt.put(page, step);
-            }
-          }
+          touch(loadedAt, load);
           trusted.removeIf(page -> load.has(page.page()));
         });
     LoadBatch batch = linker.startLayerWiseLoading();
@@ -519,15 +526,21 @@ final class Soak implements FaultyStore.Witness {
       boolean suspect =
           !EnumSet.of(FailureCode.CLOSED, FailureCode.CANCELLED, FailureCode.REFUSED)
               .contains(failure.cause().code());
-      if (suspect && !offloadedSince(failure.page(), startOf(load))) {
+      if (suspect && !offloadedSince(failure.page(), load.submitted)) {
         suspects.add(new PoolPage(failure.pool(), failure.page()));
       }
     }
+    touch(loadedAt, load);
     answer(load);
   }
 
-  private int startOf(Request load) {
-    return load.submitted;
+  /** Notes that a request is at work on its pages at this step. */
+  private void touch(Map<PageKey, Integer> at, Request request) {
+    for (PageKey page : universe) {
+      if (request.has(page)) {
+        at.merge(page, step, Math::max);
+      }
+    }
   }
 
   private boolean offloadedSince(PageKey page, int since) {
@@ -583,12 +596,8 @@ final class Soak implements FaultyStore.Witness {
       compute(offload);
       offload.ready.complete("computed");
     }
-    for (PageKey page : universe) {
-      if (offload.has(page)) {
-        offloadedAt.put(page, step);
-        suspects.removeIf(each -> each.page().equals(page));
-      }
-    }
+    touch(offloadedAt, offload);
+    suspects.removeIf(each -> offload.has(each.page()));
     try {
       linker.offload(offload.request());
       assertThat(taken).as("id %s was taken", id).isFalse();
@@ -631,7 +640,6 @@ final class Soak implements FaultyStore.Witness {
         (source, pages) -> {
           for (PageKey page : pages) {
             PoolPage stored = new PoolPage(source, page);
-            offloadedAt.put(page, step);
             if (failed.contains(stored)) {
               continue;
             }
@@ -644,11 +652,15 @@ final class Soak implements FaultyStore.Witness {
             }
           }
         });
+    touch(offloadedAt, offload);
+    touch(offloadEndedAt, offload);
     answer(offload);
   }
 
   private void requireStored(Request offload, PoolPage stored) {
-    if (evicts || offloading.stream().anyMatch(each -> each.has(stored.page()))) {
+    if (evicts
+        || offloading.stream().anyMatch(each -> each.has(stored.page()))
+        || offloadEndedAt.getOrDefault(stored.page(), -1) >= offload.submitted) {
       return;
     }
     objects.forEach(
@@ -707,6 +719,10 @@ final class Soak implements FaultyStore.Witness {
     List<Request> saving = List.copyOf(offloading);
     Set<Request> never = Set.copyOf(queued.values());
     Stream.concat(loading.stream(), saving.stream()).forEach(each -> each.mayFail = true);
+    // All of them have been at work side by side.
+    started.forEach(each -> touch(loadedAt, each));
+    saving.forEach(each -> touch(offloadedAt, each));
+    saving.forEach(each -> touch(offloadEndedAt, each));
     Drained drained = hasty ? linker.reset() : resetPatiently();
     assertThat(drained.loads().stream().map(Completion::id))
         .isEqualTo(loading.stream().map(each -> each.id).toList());
@@ -756,11 +772,12 @@ final class Soak implements FaultyStore.Witness {
     suspects.removeIf(each -> each.page().equals(page));
     trusted.removeIf(each -> each.page().equals(page));
     offloadedAt.put(page, Integer.MAX_VALUE);
+    offloadEndedAt.put(page, Integer.MAX_VALUE);
     loadedAt.put(page, Integer.MAX_VALUE);
   }
 
   private Drained resetPatiently() {
-    try (Releasing unused = new Releasing()) {
+    try (Releasing _ = new Releasing()) {
       return linker.reset();
     }
   }
@@ -809,7 +826,7 @@ final class Soak implements FaultyStore.Witness {
   /** Waits for everything, and requires that it ends. */
   private void quiesce() {
     Deadline by = Deadline.after(LONG);
-    try (Releasing unused = new Releasing()) {
+    try (Releasing _ = new Releasing()) {
       while (!open.isEmpty() || !quarantines.isEmpty()) {
         becomeReady();
         start();
@@ -833,7 +850,7 @@ final class Soak implements FaultyStore.Witness {
       linker.close();
       store.openGates();
     } else {
-      try (Releasing unused = new Releasing()) {
+      try (Releasing _ = new Releasing()) {
         linker.close();
       }
       assertThat(store.registrations).hasValue(0);
