@@ -39,6 +39,7 @@ import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -339,7 +340,9 @@ class UnifiedCacheTest {
         Map.of(
             "capacity", "2GiB", "linker.start-policy", "degraded", "linker.retry-interval", "1ms");
     try (CacheLinker linker = builder().settings(settings).open()) {
-      while (linker.health(Deadline.never()).state() != LinkerHealth.State.UP) {
+      Deadline by = Deadline.after(Duration.ofSeconds(20));
+      while (linker.health(by).state() != LinkerHealth.State.UP) {
+        assertThat(by.hasPassed()).as("still %s", linker.health(by)).isFalse();
         Thread.onSpinWait();
       }
     }

@@ -161,7 +161,7 @@ final class StoreStart {
 
   /** Returns whether the first try has ended by the deadline. */
   private boolean awaitFirstTry(Deadline by) throws InterruptedException {
-    while (!published && problem == null && !by.hasPassed()) {
+    while (!published && problem == null && phase != Phase.ENDED && !by.hasPassed()) {
       long unused = changed.awaitNanos(by.remainingNanos());
     }
     return published || problem != null;

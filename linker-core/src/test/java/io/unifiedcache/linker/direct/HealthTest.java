@@ -181,7 +181,9 @@ class HealthTest {
                     + " [stuck]"));
     gate.open();
     LinkerHealth plain = new LinkerHealth(State.DOWN, "the linker is closed");
+    Deadline by = Deadline.after(Rig.LONG);
     while (!health(rig).equals(plain)) {
+      assertThat(by.hasPassed()).as("still %s", health(rig)).isFalse();
       Thread.onSpinWait();
     }
     rig.close();

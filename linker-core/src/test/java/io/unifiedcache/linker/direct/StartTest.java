@@ -7,6 +7,7 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.MemoryState;
+import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.Completion;
@@ -19,6 +20,10 @@ import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.config.StartPolicy;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
+import io.unifiedcache.linker.key.CacheIdentity;
+import io.unifiedcache.linker.key.EmptySegments;
+import io.unifiedcache.linker.key.KeyForm;
+import io.unifiedcache.linker.key.KeyLayout;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -33,6 +38,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -160,7 +166,9 @@ class StartTest {
   }
 
   private void awaitHits(Rig rig, List<PageKey> pages) {
+    Deadline by = Deadline.after(Rig.LONG);
     while (rig.linker.lookup(pages, rig.queries()).usablePages() < pages.size()) {
+      assertThat(by.hasPassed()).as("still no hits: %s", health(rig)).isFalse();
       Thread.onSpinWait();
     }
   }
@@ -518,6 +526,41 @@ class StartTest {
     assertThat(store.registrations).hasValue(0);
     assertThat(store.closed).isTrue();
     assertThat(opening.threads.getFirst().isAlive()).isFalse();
+  }
+
+  @Test
+  void stop_whileThePoolsAreRegistered_publishesNothingAndUndoesIt() throws Exception {
+    Rig.Plan plan = Rig.plan().withStart(StartPolicy.DEGRADED, Duration.ofMillis(20));
+    StoreStart start = new StoreStart(opening, plan.options(), "unit", pause);
+    AtomicInteger undone = new AtomicInteger();
+    StoreAccess linked =
+        new StoreAccess(
+            "unit",
+            store,
+            /* byLayers= */ false,
+            List.of(undone::incrementAndGet),
+            KeyLayout.of(
+                KeyForm.STRICT,
+                CacheIdentity.builder().model("m").build(),
+                /* rankReplicated= */ false,
+                EmptySegments.KEEP),
+            plan.options(),
+            new SuspectObjects(Duration.ZERO, MonotonicClock.SYSTEM),
+            new Counters(),
+            MonotonicClock.SYSTEM);
+    List<StoreAccess> published = new CopyOnWriteArrayList<>();
+
+    start.begin(
+        opened -> {
+          start.stop();
+          return linked;
+        },
+        published::add);
+    opening.awaitEnd();
+
+    assertThat(published).isEmpty();
+    assertThat(undone).hasValue(1);
+    assertThat(store.closed).isTrue();
   }
 
   @Test
