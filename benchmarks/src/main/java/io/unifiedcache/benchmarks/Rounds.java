@@ -16,15 +16,17 @@ record Rounds(int warmups, int rounds) {
    * @param median the middle value
    * @param least the least value
    * @param most the greatest value
+   * @param fastest what the fastest round of each side comes to, which neighbours on the machine
+   *     disturb least
    */
-  record Spread(double median, double least, double most) {
-    private static Spread of(double[] values) {
+  record Spread(double median, double least, double most, double fastest) {
+    private static Spread of(double[] values, double fastest) {
       double[] sorted = values.clone();
       Arrays.sort(sorted);
       int middle = sorted.length / 2;
       double median =
           sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-      return new Spread(median, sorted[0], sorted[sorted.length - 1]);
+      return new Spread(median, sorted[0], sorted[sorted.length - 1], fastest);
     }
   }
 
@@ -41,18 +43,22 @@ record Rounds(int warmups, int rounds) {
    */
   Spread ratio(Side first, Side second) {
     double[] ratios = new double[rounds];
+    double leastOfFirst = Double.POSITIVE_INFINITY;
+    double leastOfSecond = Double.POSITIVE_INFINITY;
     for (int round = -warmups; round < rounds; round++) {
       boolean swapped = round % 2 != 0;
-      long ofSecond = swapped ? second.nanos() : 0;
+      double ofSecond = swapped ? second.nanos() : 0;
       double ofFirst = first.nanos();
       if (!swapped) {
         ofSecond = second.nanos();
       }
       if (round >= 0) {
         ratios[round] = ofFirst / ofSecond;
+        leastOfFirst = Math.min(leastOfFirst, ofFirst);
+        leastOfSecond = Math.min(leastOfSecond, ofSecond);
       }
     }
-    return Spread.of(ratios);
+    return Spread.of(ratios, leastOfFirst / leastOfSecond);
   }
 
   /** Returns what a measure that is a ratio already comes to. */
@@ -64,6 +70,6 @@ record Rounds(int warmups, int rounds) {
         values[round] = value;
       }
     }
-    return Spread.of(values);
+    return Spread.of(values, Arrays.stream(values).min().orElseThrow());
   }
 }

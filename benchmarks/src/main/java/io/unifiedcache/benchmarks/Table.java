@@ -37,18 +37,19 @@ final class Table {
 
   Table(PrintStream out) {
     this.out = out;
-    out.println("| ratio | median | least - most | goal | |");
-    out.println("|---|---|---|---|---|");
+    out.println("| ratio | median | least - most | of the fastest | goal | |");
+    out.println("|---|---|---|---|---|---|");
   }
 
   void row(String name, Spread spread, Goal goal) {
     out.printf(
         Locale.ROOT,
-        "| %s | %s | %s - %s | %s | %s |%n",
+        "| %s | %s | %s - %s | %s | %s | %s |%n",
         name,
         number(spread.median()),
         number(spread.least()),
         number(spread.most()),
+        number(spread.fastest()),
         goal.text(),
         goal.verdict(spread.median()));
   }
