@@ -26,12 +26,13 @@ import io.unifiedcache.linker.direct.ScriptedStore.Step;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -81,7 +82,7 @@ final class FaultyStore implements CacheStore {
   private final int batch;
   private final Witness witness;
   private final Thread engine = Thread.currentThread();
-  private final AtomicIntegerArray calls = new AtomicIntegerArray(Step.values().length);
+  private final Map<Step, AtomicInteger> calls = new ConcurrentHashMap<>();
   private final ConcurrentLinkedQueue<Hold> holds = new ConcurrentLinkedQueue<>();
   private final ThreadLocal<List<ObjectKey>> present = ThreadLocal.withInitial(List::of);
 
@@ -99,12 +100,12 @@ final class FaultyStore implements CacheStore {
 
   /** Lets calls that are held up go on, and holds up no others. */
   void openGates() {
-    setGates(/* mayHoldUp= */ false);
+    setGates(false);
   }
 
   /** Allows calls to be held up again. */
   void closeGates() {
-    setGates(/* mayHoldUp= */ true);
+    setGates(true);
   }
 
   private void setGates(boolean value) {
@@ -293,8 +294,9 @@ final class FaultyStore implements CacheStore {
       List<ObjectKey> keys,
       List<? extends List<Memory>> memory,
       Supplier<BatchResult> call) {
-    int number = calls.getAndIncrement(step.ordinal());
-    SplittableRandom random = new SplittableRandom(seed + 1_000_003L * step.ordinal() + number);
+    int number = calls.computeIfAbsent(step, each -> new AtomicInteger()).getAndIncrement();
+    SplittableRandom random =
+        new SplittableRandom(seed + 1_000_003L * step.name().hashCode() + number);
     if (keys.size() > batch) {
       witness.wronged(
           "%s of %d objects where %d are the limit".formatted(step, keys.size(), batch));

@@ -56,7 +56,7 @@ final class GuardedPools implements AutoCloseable {
   GuardedPools(int layers, int slots, boolean swa) {
     this.layers = layers;
     this.slots = slots;
-    int buffers = layers * (swa ? 4 : 2);
+    long buffers = layers * (swa ? 4L : 2L);
     block = arena.allocate(GAP + buffers * slots * (PIECE + GAP));
     block.fill(GUARD);
     List<DevicePool> list = new ArrayList<>();
