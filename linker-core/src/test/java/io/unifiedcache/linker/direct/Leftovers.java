@@ -47,7 +47,7 @@ final class Leftovers {
       field.setAccessible(true);
       return Objects.requireNonNull(field.get(owner), name);
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(owner + " has no field " + name, e);
+      throw new LinkageError(owner + " has no field " + name, e);
     }
   }
 }

@@ -3,7 +3,6 @@ package io.unifiedcache.linker.direct;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.api.PageKey;
-import io.unifiedcache.backend.memory.MemoryStoreProvider;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -91,12 +90,7 @@ class LifetimeTest {
   }
 
   private static String classPath() {
-    return Stream.of(
-            Openings.class,
-            DirectLinker.class,
-            PageKey.class,
-            MemoryStoreProvider.class,
-            LoggerFactory.class)
+    return Stream.of(Openings.class, DirectLinker.class, PageKey.class, LoggerFactory.class)
         .map(LifetimeTest::place)
         .distinct()
         .collect(Collectors.joining(File.pathSeparator));

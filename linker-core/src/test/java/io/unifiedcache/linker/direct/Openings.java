@@ -3,14 +3,11 @@ package io.unifiedcache.linker.direct;
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
-import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
-import io.unifiedcache.api.store.StoreContext;
-import io.unifiedcache.backend.memory.MemoryStoreProvider;
 import io.unifiedcache.linker.config.LinkerOptions;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -46,15 +43,10 @@ final class Openings {
   }
 
   private static void live(boolean early) {
-    MemoryStoreProvider provider = new MemoryStoreProvider();
-    Settings.Builder settings = Settings.builder(provider.options());
-    provider.options().stream()
-        .filter(option -> option.name().equals("capacity"))
-        .forEach(option -> settings.parse(option, "1MiB"));
     try (GuardedPools pools = new GuardedPools(/* layers= */ 4, /* slots= */ 64, /* swa= */ true);
         CacheLinker linker =
             DirectLinker.open(
-                provider.open(settings.build(), StoreContext.of("openings")),
+                new ScriptedStore(),
                 /* ownsStore= */ true,
                 pools.layout,
                 pools.pools,

@@ -795,7 +795,7 @@ final class Soak implements FaultyStore.Witness {
                   () -> {
                     while (!ended) {
                       store.releaseAll();
-                      Thread.yield();
+                      Thread.onSpinWait();
                     }
                   });
     }

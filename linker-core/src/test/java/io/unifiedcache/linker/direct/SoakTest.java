@@ -3,12 +3,9 @@ package io.unifiedcache.linker.direct;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.api.Deadline;
-import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreLimits;
-import io.unifiedcache.backend.memory.MemoryStoreProvider;
 import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.function.LongFunction;
@@ -27,35 +24,14 @@ class SoakTest {
   @Timeout(120)
   @DisplayName("load.*, offload.*, linker.quiesce: random lives over a store that goes wrong")
   void live_overTheScriptedStore(TestReporter reporter) {
-    soak(share(20, 2), SoakTest::scripted, /* evicts= */ false, reporter);
-  }
-
-  @Test
-  @Timeout(120)
-  @DisplayName("load.*, offload.*, linker.quiesce: random lives over the memory store")
-  void live_overTheMemoryStore(TestReporter reporter) {
-    soak(share(20, 2), seed -> memory("1MiB"), /* evicts= */ false, reporter);
+    soak(share(20, 1), SoakTest::scripted, /* evicts= */ false, reporter);
   }
 
   @Test
   @Tag("stress")
   @Timeout(3600)
   void live_overTheScriptedStore_long(TestReporter reporter) {
-    soak(share(600, 3), SoakTest::scripted, /* evicts= */ false, reporter);
-  }
-
-  @Test
-  @Tag("stress")
-  @Timeout(3600)
-  void live_overTheMemoryStore_long(TestReporter reporter) {
-    soak(share(600, 3), seed -> memory("1MiB"), /* evicts= */ false, reporter);
-  }
-
-  @Test
-  @Tag("stress")
-  @Timeout(3600)
-  void live_overATinyMemoryStore_long(TestReporter reporter) {
-    soak(share(600, 3), seed -> memory("8KiB"), /* evicts= */ true, reporter);
+    soak(share(600, 1), SoakTest::scripted, /* evicts= */ false, reporter);
   }
 
   /** Returns one test's share of the time. */
@@ -81,14 +57,5 @@ class SoakTest {
     return (seed & 1) == 0
         ? new ScriptedStore(StoreLimits.NONE, Capability.REMOVE)
         : new ScriptedStore();
-  }
-
-  private static CacheStore memory(String capacity) {
-    MemoryStoreProvider provider = new MemoryStoreProvider();
-    Settings.Builder settings = Settings.builder(provider.options());
-    provider.options().stream()
-        .filter(option -> option.name().equals("capacity"))
-        .forEach(option -> settings.parse(option, capacity));
-    return provider.open(settings.build(), StoreContext.of("soak-store"));
   }
 }
