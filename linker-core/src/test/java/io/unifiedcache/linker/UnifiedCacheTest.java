@@ -379,7 +379,7 @@ class UnifiedCacheTest {
           return store;
         };
 
-    assertThatThrownBy(() -> builder().settings(Map.of("linker.start-timeout", "20ms")).open())
+    assertThatThrownBy(() -> builder().settings(Map.of("linker.start-timeout", "500ms")).open())
         .isInstanceOf(CacheException.class)
         .hasMessageContaining("linker.start-timeout");
     assertThat(interrupted.await(20, TimeUnit.SECONDS)).as("it is asked to stop").isTrue();

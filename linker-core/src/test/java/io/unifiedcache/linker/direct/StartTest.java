@@ -46,6 +46,9 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class StartTest {
+  /** Long enough for a thread to begin, and short enough to wait for. */
+  private static final Duration SHORT = Duration.ofMillis(500);
+
   private final CacheException noServer =
       new CacheException(FailureCode.UNREACHABLE, "no server at 10.0.0.1");
 
@@ -203,11 +206,10 @@ class StartTest {
           return store;
         });
 
-    assertThatThrownBy(
-            () -> Rig.plan().withStart(StartPolicy.FAIL_FAST, Duration.ofMillis(20)).build(late()))
+    assertThatThrownBy(() -> Rig.plan().withStart(StartPolicy.FAIL_FAST, SHORT).build(late()))
         .isInstanceOfSatisfying(
             CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.TIMEOUT))
-        .hasMessageContaining("linker.start-timeout = PT0.02S");
+        .hasMessageContaining("linker.start-timeout = PT0.5S");
 
     assertThat(store.closed).isFalse();
     store.registering =
@@ -367,8 +369,7 @@ class StartTest {
           hang.run();
           return store;
         });
-    try (Rig rig =
-        Rig.plan().withStart(StartPolicy.DEGRADED, Duration.ofMillis(20)).build(late())) {
+    try (Rig rig = Rig.plan().withStart(StartPolicy.DEGRADED, SHORT).build(late())) {
       assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isZero();
       assertThat(health(rig).state()).isEqualTo(State.DEGRADED);
       assertThat(health(rig).detail())
@@ -530,7 +531,7 @@ class StartTest {
 
   @Test
   void stop_whileThePoolsAreRegistered_publishesNothingAndUndoesIt() throws Exception {
-    Rig.Plan plan = Rig.plan().withStart(StartPolicy.DEGRADED, Duration.ofMillis(20));
+    Rig.Plan plan = plan(StartPolicy.DEGRADED);
     StoreStart start = new StoreStart(opening, plan.options(), "unit", pause);
     AtomicInteger undone = new AtomicInteger();
     StoreAccess linked =
