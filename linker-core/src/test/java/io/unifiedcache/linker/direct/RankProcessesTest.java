@@ -27,7 +27,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
-import org.slf4j.nop.NOPServiceProvider;
 
 /** Four ranks in four processes, each with a store of its own, as tensor ranks have objects. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -174,11 +173,7 @@ class RankProcessesTest {
 
   private static String classPath() {
     return Stream.of(
-            RankProcess.class,
-            SocketRanks.class,
-            RankCollective.class,
-            LoggerFactory.class,
-            NOPServiceProvider.class)
+            RankProcess.class, SocketRanks.class, RankCollective.class, LoggerFactory.class)
         .map(RankProcessesTest::place)
         .collect(Collectors.joining(File.pathSeparator));
   }
