@@ -90,9 +90,6 @@ public final class DirectLinker implements CacheLinker {
    */
   private final Map<String, Transfer> queued = new LinkedHashMap<>();
 
-  /** Transfers that a reset did not see the end of; guarded by {@link #queued}. */
-  private final List<Transfer> quarantined = new ArrayList<>();
-
   /** Why the last lookup failed, if it did; used by the engine's thread. */
   private @Nullable StoreFailure told;
 
@@ -496,12 +493,10 @@ public final class DirectLinker implements CacheLinker {
   @Override
   public LinkerHealth health(Deadline by) {
     StringBuilder held = new StringBuilder();
-    synchronized (queued) {
-      quarantined.removeIf(Transfer::isReleased);
-      if (!quarantined.isEmpty()) {
-        held.append("; in quarantine is memory that may still be touched by ")
-            .append(quarantined.stream().map(Transfer::id).toList());
-      }
+    List<Transfer> quarantined = quarantined();
+    if (!quarantined.isEmpty()) {
+      held.append("; in quarantine is memory that may still be touched by ")
+          .append(quarantined.stream().map(Transfer::id).toList());
     }
     if (closed.get()) {
       return new LinkerHealth(LinkerHealth.State.DOWN, "the linker is closed" + held);
@@ -606,14 +601,11 @@ public final class DirectLinker implements CacheLinker {
         offloads.end(transfer);
       }
     }
-    List<Transfer> inUse = new ArrayList<>(loads.awaitEnds(loading, by));
-    inUse.addAll(offloads.awaitEnds(offloading, by));
+    List<Transfer> inUse = new ArrayList<>(loads.awaitEnds(by));
+    inUse.addAll(offloads.awaitEnds(by));
     List<Completion> ended = new ArrayList<>();
     loading.forEach(transfer -> ended.add(answer(transfer, inUse, cause)));
     neverStarted.forEach(transfer -> ended.add(transfer.abandoned(cause)));
-    synchronized (queued) {
-      quarantined.addAll(inUse);
-    }
     CompletableFuture<?> released =
         CompletableFuture.allOf(
             inUse.stream()
@@ -649,13 +641,16 @@ public final class DirectLinker implements CacheLinker {
     return new Transfer(request, pools);
   }
 
+  /** Returns the transfers that a reset did not see the end of, and that have not ended since. */
+  private List<Transfer> quarantined() {
+    List<Transfer> quarantined = new ArrayList<>(loads.unended());
+    quarantined.addAll(offloads.unended());
+    return quarantined;
+  }
+
   /** Refuses slots that do not exist, or that a transfer from before a reset may still touch. */
   private void requireSlots(TransferRequest request, PoolTransfer transfer, PageObjects objects) {
-    List<Transfer> untouchable;
-    synchronized (queued) {
-      quarantined.removeIf(Transfer::isReleased);
-      untouchable = List.copyOf(quarantined);
-    }
+    List<Transfer> untouchable = quarantined();
     for (int i = 0; i < transfer.slots().size(); i++) {
       long slot = transfer.slots().slot(i);
       if (slot >= objects.slots()) {

@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Stream;
 
 /**
  * The transfers that have no terminal answer yet, in the order in which they get one.
@@ -41,6 +42,10 @@ final class Ledger {
   private final Condition changed = lock.newCondition();
   private final Deque<Transfer> order = new ArrayDeque<>();
   private final Map<String, Transfer> byId = new HashMap<>();
+
+  /** Transfers that were taken and may not have ended. */
+  private List<Transfer> unended = List.of();
+
   private boolean closed;
 
   /**
@@ -188,13 +193,14 @@ final class Ledger {
     }
   }
 
-  /** Takes every transfer out, to be answered by the caller. */
+  /** Takes every transfer out, to be answered by the caller; {@link #awaitEnds} waits for them. */
   List<Transfer> takeAll() {
     lock.lock();
     try {
       List<Transfer> all = List.copyOf(order);
       order.clear();
       byId.clear();
+      unended = Stream.concat(unended.stream(), all.stream()).toList();
       return all;
     } finally {
       lock.unlock();
@@ -202,19 +208,18 @@ final class Ledger {
   }
 
   /**
-   * Waits until all the given transfers have ended on this rank.
+   * Waits until all transfers that were ever taken have ended on this rank.
    *
    * @return those that had not by the deadline
    */
-  List<Transfer> awaitEnds(List<Transfer> transfers, Deadline by) {
+  List<Transfer> awaitEnds(Deadline by) {
     boolean interrupted = false;
     lock.lock();
     try {
       while (true) {
-        List<Transfer> running =
-            transfers.stream().filter(transfer -> !transfer.hasEnded()).toList();
-        if (running.isEmpty() || by.hasPassed()) {
-          return running;
+        unended = unended.stream().filter(transfer -> !transfer.hasEnded()).toList();
+        if (unended.isEmpty() || by.hasPassed()) {
+          return unended;
         }
         try {
           long unused = changed.awaitNanos(by.remainingNanos());
@@ -228,6 +233,16 @@ final class Ledger {
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
+    }
+  }
+
+  /** Returns the transfers that were taken and have not ended. */
+  List<Transfer> unended() {
+    lock.lock();
+    try {
+      return unended.stream().filter(transfer -> !transfer.hasEnded()).toList();
+    } finally {
+      lock.unlock();
     }
   }
 

@@ -248,11 +248,6 @@ final class Transfer {
     return ended;
   }
 
-  /** Tells whether the transfer has ended; needs no lock. */
-  boolean isReleased() {
-    return released.isDone();
-  }
-
   /** Returns the stage that ends when the transfer has ended, and nothing touches its slots. */
   CompletionStage<?> released() {
     return released;

@@ -140,6 +140,32 @@ class LifecycleTest {
   }
 
   @Test
+  @DisplayName(
+      "linker.quiesce: what a reset left in use is in use for the next reset and for close")
+  void close_afterResetThatLeftMemoryInUse_keepsItRegisteredAndNamesIt() throws Exception {
+    Rig rig = Rig.plan().withCloseTimeout(Duration.ofMillis(20)).build();
+    List<PageKey> pages = Rig.pages("p", 1);
+    rig.store("s", pages);
+    Scripts.Gate gate = new Scripts.Gate(Step.READ, 0);
+    rig.store.script = gate;
+    rig.linker.load(rig.request("stuck", pages, 3));
+    var unused = rig.linker.startLayerWiseLoading();
+    gate.awaitArrival();
+    Drained first = rig.linker.reset();
+    Drained second = rig.linker.reset();
+    assertThat(second.loads()).isEmpty();
+    assertThat(second.quarantined()).hasSize(2 * Rig.LAYERS).isEqualTo(first.quarantined());
+    int registered = rig.store.registrations.get();
+    rig.linker.close();
+    assertThat(registered).isPositive();
+    assertThat(rig.store.registrations).hasValue(registered);
+    gate.open();
+    first.released().toCompletableFuture().join();
+    second.released().toCompletableFuture().join();
+    rig.close();
+  }
+
+  @Test
   @DisplayName("linker.quiesce: what waits behind a stuck transfer is not in use")
   void reset_batchesBehindAStuckOne_areNotQuarantined() throws Exception {
     try (Rig rig = Rig.plan().withCloseTimeout(Duration.ofMillis(20)).build()) {
