@@ -93,9 +93,9 @@ public final class Backends {
     return collect(listener -> ProviderSearch.search(loader, listener));
   }
 
-  /** Returns backends that were found by other means, for tests. */
-  static Backends of(Found... found) {
-    return new Backends(List.of(found), List.of());
+  /** Returns backends that were found by other means, such as a container's own. */
+  public static Backends of(List<Found> found) {
+    return new Backends(found, List.of());
   }
 
   private static Backends collect(Consumer<ProviderSearch.Listener> search) {

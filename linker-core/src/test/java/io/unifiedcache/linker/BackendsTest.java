@@ -133,7 +133,7 @@ class BackendsTest {
 
   @Test
   void named_withoutAnyBackend_saysSo() throws IOException {
-    assertThatThrownBy(() -> Backends.of().named("file"))
+    assertThatThrownBy(() -> Backends.of(List.of()).named("file"))
         .hasMessage(
             "there is no backend \"file\"; no backend was found; to add it, put its artifact, such"
                 + " as io.unifiedcache:unified-cache-backend-file, on the module path or class"

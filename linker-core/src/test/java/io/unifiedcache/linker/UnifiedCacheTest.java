@@ -67,7 +67,7 @@ class UnifiedCacheTest {
   private UnifiedCache.Builder builder() {
     return UnifiedCache.builder()
         .backend("stub")
-        .backends(Backends.of(new Backends.Found("stub", provider, "this test")))
+        .backends(Backends.of(List.of(new Backends.Found("stub", provider, "this test"))))
         .identity(IDENTITY)
         .pools(hostPools());
   }

@@ -1,0 +1,14 @@
+import org.jspecify.annotations.NullMarked;
+
+/** The suite that tells whether a store or a linker keeps the rules. */
+@NullMarked
+module io.unifiedcache.conformance {
+  requires transitive io.unifiedcache.api;
+  requires transitive io.unifiedcache.linker;
+  requires static transitive org.jspecify;
+  requires static transitive org.junit.jupiter.api;
+  requires com.google.gson;
+  requires org.slf4j;
+
+  exports io.unifiedcache.conformance;
+}

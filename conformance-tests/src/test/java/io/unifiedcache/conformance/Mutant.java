@@ -1,0 +1,35 @@
+package io.unifiedcache.conformance;
+
+import java.util.Set;
+import java.util.function.Supplier;
+
+/**
+ * A subject that is broken on purpose.
+ *
+ * @param breaks the ids of the rules that are to fail on it, and no others
+ * @param what what is broken, in words
+ * @param says what the message of each failure has in it
+ * @param run returns a run of the suite on it
+ */
+public record Mutant(Set<String> breaks, String what, String says, Supplier<Conformance> run) {
+  /** Returns a broken store, on which all rules of stores are tried. */
+  public static Mutant ofStore(
+      Set<String> breaks, String what, String says, Supplier<StoreUnderTest> store) {
+    return new Mutant(
+        breaks,
+        what,
+        says,
+        () -> Conformance.ofStore(store.get()).rules(id -> id.startsWith("store.")));
+  }
+
+  /** Returns a broken linker, on which all rules of linkers are tried. */
+  public static Mutant ofLinker(
+      Set<String> breaks, String what, String says, Supplier<LinkerFactory> linkers) {
+    return new Mutant(breaks, what, says, () -> Conformance.ofLinkers(linkers.get()));
+  }
+
+  @Override
+  public String toString() {
+    return breaks + " " + what;
+  }
+}

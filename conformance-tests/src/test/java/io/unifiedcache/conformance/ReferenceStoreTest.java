@@ -1,0 +1,9 @@
+package io.unifiedcache.conformance;
+
+/** The store that linkers are tried on, and that broken ones are edits of, keeps every rule. */
+class ReferenceStoreTest extends StoreConformance {
+  @Override
+  protected StoreUnderTest store() {
+    return Rules.referenceStore();
+  }
+}
