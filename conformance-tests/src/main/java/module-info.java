@@ -8,7 +8,7 @@ module io.unifiedcache.conformance {
   requires static transitive org.jspecify;
   requires static transitive org.junit.jupiter.api;
   requires com.google.gson;
-  requires org.slf4j;
+  requires java.xml;
 
   exports io.unifiedcache.conformance;
 }

@@ -15,6 +15,7 @@ import io.unifiedcache.linker.SettingsException;
 import io.unifiedcache.linker.SettingsSources;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -166,10 +167,10 @@ public final class StoreUnderTest {
     if (!named) {
       return Map.of();
     }
-    CacheStoreProvider provider = provider();
-    Settings resolved = SettingsSources.of(settings).resolve(provider.options());
+    List<Option<?>> options = List.copyOf(provider().options());
+    Settings resolved = SettingsSources.of(settings).resolve(options);
     Map<String, String> shown = new LinkedHashMap<>();
-    for (Option<?> option : provider.options()) {
+    for (Option<?> option : options) {
       if (resolved.isSet(option)) {
         shown.put(option.name(), show(resolved, option));
       }
