@@ -108,7 +108,9 @@ final class Engine {
       return this;
     }
 
-    /** Makes the pools {@code kv}, with keys and values, and {@link #SIDE}, of one object a page. */
+    /**
+     * Makes the pools {@code kv}, with keys and values, and {@link #SIDE}, of one object a page.
+     */
     Plan withSide() {
       return pool(PoolName.KV, PoolName.KV, "k", "v").pool(SIDE, SIDE, Component.PACKED);
     }
@@ -400,9 +402,7 @@ final class Engine {
   Optional<String> difference(
       Collection<PoolName> sources, PageKey page, long slot, int upToLayer) {
     for (Place place : places) {
-      if (place.slot() == slot
-          && place.layer() <= upToLayer
-          && sources.contains(place.source())) {
+      if (place.slot() == slot && place.layer() <= upToLayer && sources.contains(place.source())) {
         Optional<String> difference = content(page, place).difference(place.piece(), 0);
         if (difference.isPresent()) {
           return Optional.of(
@@ -595,7 +595,8 @@ final class Engine {
     return IntStream.range(0, count).mapToObj(i -> pollOffload()).toList();
   }
 
-  private Completion poll(String what, Deque<Completion> known, Supplier<List<Completion>> polling) {
+  private Completion poll(
+      String what, Deque<Completion> known, Supplier<List<Completion>> polling) {
     if (known.isEmpty()) {
       known.addAll(polling.get());
     }
@@ -634,8 +635,16 @@ final class Engine {
         : completion.id()
             + ": failed with "
             + completion.failures().stream()
-                .map(each -> each.pool() + "/" + each.page() + ": " + each.cause().code() + " ("
-                    + each.cause().message() + ")")
+                .map(
+                    each ->
+                        each.pool()
+                            + "/"
+                            + each.page()
+                            + ": "
+                            + each.cause().code()
+                            + " ("
+                            + each.cause().message()
+                            + ")")
                 .toList();
   }
 

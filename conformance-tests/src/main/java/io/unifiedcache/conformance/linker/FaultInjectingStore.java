@@ -238,8 +238,7 @@ final class FaultInjectingStore implements CacheStore {
   @Override
   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
     return disturbed(
-        begin(Step.EXISTS, keys, nothing(keys)),
-        left -> store.exists(some(keys, left), by));
+        begin(Step.EXISTS, keys, nothing(keys)), left -> store.exists(some(keys, left), by));
   }
 
   @Override

@@ -56,7 +56,8 @@ final class LinkerRig {
           throw e;
         }
         if (i == ATTEMPTS) {
-          throw trial.noHook("a store that keeps a few small objects for as long as the rule takes");
+          throw trial.noHook(
+              "a store that keeps a few small objects for as long as the rule takes");
         }
       }
     }
@@ -122,7 +123,9 @@ final class LinkerRig {
     return trial;
   }
 
-  /** Returns the tag of every identity of this rig: part of each object key, and never used before. */
+  /**
+   * Returns the tag of every identity of this rig: part of each object key, and never used before.
+   */
   String tag() {
     return tag;
   }
@@ -165,7 +168,9 @@ final class LinkerRig {
       Callable<T> call = () -> step.apply(engine);
       futures.add(trial.start("rank-" + i, call));
     }
-    return futures.stream().map(each -> trial.await("rank " + futures.indexOf(each), each)).toList();
+    return futures.stream()
+        .map(each -> trial.await("rank " + futures.indexOf(each), each))
+        .toList();
   }
 
   /** Tells whether linkers can read parts of objects here. */
