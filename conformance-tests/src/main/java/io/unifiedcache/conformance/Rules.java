@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
+import io.unifiedcache.conformance.linker.LoadRules;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import io.unifiedcache.conformance.store.ObjectRules;
 import io.unifiedcache.conformance.store.ReferenceStore;
@@ -9,7 +10,11 @@ import java.util.List;
 /** All rules of the suite. */
 final class Rules {
   private static final List<RuleCatalogue.Entry> ALL =
-      RuleCatalogue.of(List.of(ObjectRules.class, ProviderRules.class));
+      RuleCatalogue.of(
+          List.of(
+              ObjectRules.class, //
+              LoadRules.class,
+              ProviderRules.class));
 
   private Rules() {}
 
