@@ -10,7 +10,11 @@ import java.util.List;
 /** All rules of the suite. */
 final class Rules {
   private static final List<RuleCatalogue.Entry> ALL =
-      RuleCatalogue.of(List.of(ObjectRules.class, ProviderRules.class, LoadRules.class));
+      RuleCatalogue.of(
+          List.of(
+              ObjectRules.class, //
+              LoadRules.class,
+              ProviderRules.class));
 
   private Rules() {}
 
