@@ -1,7 +1,10 @@
 package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
+import io.unifiedcache.conformance.linker.KeyRules;
 import io.unifiedcache.conformance.linker.LoadRules;
+import io.unifiedcache.conformance.linker.OffloadRules;
+import io.unifiedcache.conformance.linker.RestoreRules;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import io.unifiedcache.conformance.store.ObjectRules;
 import io.unifiedcache.conformance.store.ReferenceStore;
@@ -13,7 +16,10 @@ final class Rules {
       RuleCatalogue.of(
           List.of(
               ObjectRules.class, //
+              KeyRules.class,
+              RestoreRules.class,
               LoadRules.class,
+              OffloadRules.class,
               ProviderRules.class));
 
   private Rules() {}
