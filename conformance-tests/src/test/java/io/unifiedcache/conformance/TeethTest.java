@@ -3,6 +3,9 @@ package io.unifiedcache.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.conformance.backend.ProviderMutants;
+import io.unifiedcache.conformance.linker.KeyMutants;
+import io.unifiedcache.conformance.linker.OffloadMutants;
+import io.unifiedcache.conformance.linker.RestoreMutants;
 import io.unifiedcache.conformance.store.StoreMutants;
 import java.util.List;
 import java.util.Set;
@@ -15,7 +18,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The suite catches what is broken on purpose, and says why. */
 class TeethTest {
   static Stream<Mutant> all() {
-    return Stream.of(StoreMutants.all(), ProviderMutants.all()).flatMap(List::stream);
+    return Stream.of(
+            StoreMutants.all(),
+            KeyMutants.all(),
+            RestoreMutants.all(),
+            OffloadMutants.all(),
+            ProviderMutants.all())
+        .flatMap(List::stream);
   }
 
   /** Returns those that the system property {@code mutant} names by a part of their words. */

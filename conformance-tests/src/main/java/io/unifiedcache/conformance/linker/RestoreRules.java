@@ -231,9 +231,8 @@ public final class RestoreRules {
           Engine engine =
               packed(rig.engine(), Engine.SIDE)
                   .pool(new PoolName("indexer"), PoolName.KV, Component.PACKED)
-                  .identity(identity -> identity.model("o"))
                   .open();
-          Prompt both = new Prompt(engine, 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1));
+          Prompt both = new Prompt(engine, "q", 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1));
           for (String pattern : List.of("1111", "1101", "0111")) {
             both.show(PoolName.KV, pattern);
             both.show(Engine.SIDE, "1011");
@@ -257,24 +256,24 @@ public final class RestoreRules {
     LinkerRig.attempt(
         trial,
         rig -> {
-          for (int most : new int[] {Integer.MAX_VALUE, 4, 3, 1}) {
+          for (int most : new int[] {100, 4, 3, 1}) {
             Engine engine =
                 rig.engine()
                     .layers(1)
                     .batch(most)
-                    .identity(identity -> identity.pageTokens(1 + most % 10))
                     .pool(PoolName.KV, PoolName.KV, "k", "v")
                     .pool(Engine.SIDE, Engine.SIDE, Component.PACKED)
                     .pool(STATES, STATES, Component.PACKED)
                     .open();
-            Prompt prompt = new Prompt(engine, 5).ask(PoolQuery.trailingPages(Engine.SIDE, 2));
+            Prompt prompt =
+                new Prompt(engine, most + "p", 5).ask(PoolQuery.trailingPages(Engine.SIDE, 2));
             for (String pattern : List.of("11111", "11011", "10000", "01111", "00000")) {
               prompt.show(PoolName.KV, pattern);
               expectBounded(trial, prompt, (pattern + "0").indexOf('0'));
             }
           }
           Engine engine = packed(rig.engine().batch(4), Engine.SIDE, STATES).open();
-          expectBounded(trial, new Prompt(engine, 5), 5);
+          expectBounded(trial, new Prompt(engine, "q", 5), 5);
         });
   }
 
