@@ -194,7 +194,7 @@ public final class OffloadRules {
         rig -> {
           for (int most : new int[] {100, 2}) {
             Engine engine = rig.engine().batch(most).open();
-            List<PageKey> pages = LinkerRig.pages(most + "p", 5);
+            List<PageKey> pages = LinkerRig.pages("p" + most % 10 + "x", 5);
             engine.store(pages);
             List<PageKey> broken = List.of(pages.get(1), pages.get(3));
             Set<ObjectKey> failing = new HashSet<>();

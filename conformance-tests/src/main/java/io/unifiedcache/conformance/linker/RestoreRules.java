@@ -27,7 +27,7 @@ import java.util.Set;
 /** The rules of restorable sets: which lengths of a prompt a lookup finds. */
 public final class RestoreRules {
   /** A second pool with slots of its own. */
-  private static final PoolName STATES = new PoolName("mamba");
+  private static final PoolName STATES = new PoolName("ssm");
 
   private RestoreRules() {}
 
@@ -189,7 +189,7 @@ public final class RestoreRules {
               rig.engine()
                   .layers(1)
                   .pool(PoolName.KV, PoolName.KV, "k", "v")
-                  .pool(STATES, STATES, "temporal", "conv_0", "conv_1")
+                  .pool(STATES, STATES, "s", "c0", "c1")
                   .open();
           Prompt prompt = new Prompt(engine, 3).ask(PoolQuery.trailingPages(STATES, 1));
           for (int page = 0; page < 3; page++) {
@@ -266,7 +266,7 @@ public final class RestoreRules {
                     .pool(STATES, STATES, Component.PACKED)
                     .open();
             Prompt prompt =
-                new Prompt(engine, most + "p", 5).ask(PoolQuery.trailingPages(Engine.SIDE, 2));
+                new Prompt(engine, "p" + most % 10 + "x", 5).ask(PoolQuery.trailingPages(Engine.SIDE, 2));
             for (String pattern : List.of("11111", "11011", "10000", "01111", "00000")) {
               prompt.show(PoolName.KV, pattern);
               expectBounded(trial, prompt, (pattern + "0").indexOf('0'));

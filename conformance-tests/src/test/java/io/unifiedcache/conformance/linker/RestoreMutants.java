@@ -363,7 +363,7 @@ public final class RestoreMutants {
   }
 
   private static boolean isLater(ObjectKey key) {
-    return component(key).equals("v") || component(key).startsWith("conv");
+    return component(key).equals("v") || component(key).startsWith("c");
   }
 
   /** Asks in a call of its own for each run of keys with the same name. */
