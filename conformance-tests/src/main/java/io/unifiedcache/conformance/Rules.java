@@ -2,14 +2,18 @@ package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
 import io.unifiedcache.conformance.run.RuleCatalogue;
+import io.unifiedcache.conformance.store.CapacityRules;
+import io.unifiedcache.conformance.store.ConcurrencyRules;
+import io.unifiedcache.conformance.store.LifeRules;
 import io.unifiedcache.conformance.store.ObjectRules;
+import io.unifiedcache.conformance.store.ProcessRules;
 import io.unifiedcache.conformance.store.ReferenceStore;
 import java.util.List;
 
 /** All rules of the suite. */
 final class Rules {
   private static final List<RuleCatalogue.Entry> ALL =
-      RuleCatalogue.of(List.of(ObjectRules.class, ProviderRules.class));
+      RuleCatalogue.of(List.of(ObjectRules.class, LifeRules.class, CapacityRules.class, ConcurrencyRules.class, ProcessRules.class, ProviderRules.class));
 
   private Rules() {}
 
