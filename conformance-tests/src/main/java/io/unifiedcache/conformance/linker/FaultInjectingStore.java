@@ -159,7 +159,12 @@ final class FaultInjectingStore implements CacheStore {
 
   /** Holds up calls from now on, and counts calls from 0 again. */
   Gate gate(Predicate<Call> held) {
-    Gate gate = new Gate(held);
+    return gate(held, Script.NONE);
+  }
+
+  /** Holds up calls from now on, which go wrong as a script says once they are let go. */
+  Gate gate(Predicate<Call> held, Script then) {
+    Gate gate = new Gate(held, then);
     gates.add(gate);
     follow(gate);
     return gate;

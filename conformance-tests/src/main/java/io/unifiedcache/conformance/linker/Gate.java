@@ -1,5 +1,7 @@
 package io.unifiedcache.conformance.linker;
 
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Call;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Script;
 import io.unifiedcache.conformance.run.Trial;
@@ -20,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Gate implements Script {
   private final Predicate<Call> held;
+  private final Script then;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Deque<Call> waiting = new ArrayDeque<>();
@@ -27,8 +30,25 @@ final class Gate implements Script {
   private int arrivals;
   private boolean open;
 
-  Gate(Predicate<Call> held) {
+  /**
+   * Creates a gate that is closed.
+   *
+   * @param held which calls it holds up
+   * @param then what goes wrong with calls that go on
+   */
+  Gate(Predicate<Call> held, Script then) {
     this.held = held;
+    this.then = then;
+  }
+
+  @Override
+  public @Nullable StoreFailure failure(Call call, int i) {
+    return then.failure(call, i);
+  }
+
+  @Override
+  public BatchResult answer(Call call, BatchResult result) {
+    return then.answer(call, result);
   }
 
   @Override

@@ -15,8 +15,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -138,6 +141,32 @@ final class LinkerRig {
   /** Returns how long to watch that something does not happen. */
   Duration moment() {
     return Duration.ofMillis(trial.effort().quick() ? 15 : 60);
+  }
+
+  /** Lets time pass in which something could happen that should not. */
+  void pause(Duration time) {
+    Deadline by = Deadline.after(time);
+    while (!by.hasPassed()) {
+      LockSupport.parkNanos(by.remainingNanos());
+    }
+  }
+
+  /** Waits until something is so. Fails the rule if it does not become so. */
+  void await(String expected, BooleanSupplier condition, Supplier<String> observed) {
+    Deadline by = Deadline.after(patience());
+    while (!condition.getAsBoolean()) {
+      if (by.hasPassed()) {
+        throw new Violation(expected + " within " + patience().toSeconds() + " s", observed.get());
+      }
+      pause(Duration.ofMillis(1));
+    }
+  }
+
+  /** Returns the answer of a call. Fails the rule if it does not come back. */
+  <T> T awaited(String what, Callable<T> call) {
+    Future<T> answer = trial.start("call", call);
+    await(what + " to return", answer::isDone, () -> "it has not");
+    return trial.await(what, answer);
   }
 
   /** Returns a plan of an engine, of pool {@code kv} alone and with no other rank. */
