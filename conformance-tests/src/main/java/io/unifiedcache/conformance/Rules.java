@@ -1,5 +1,6 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.linker.LifecycleRules;
 import io.unifiedcache.conformance.linker.LoadRules;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import io.unifiedcache.conformance.store.ObjectRules;
@@ -8,7 +9,8 @@ import java.util.List;
 
 /** All rules of the suite. */
 final class Rules {
-  private static final List<RuleCatalogue.Entry> ALL = RuleCatalogue.of(List.of(ObjectRules.class, LoadRules.class));
+  private static final List<RuleCatalogue.Entry> ALL =
+      RuleCatalogue.of(List.of(ObjectRules.class, LoadRules.class, LifecycleRules.class));
 
   private Rules() {}
 

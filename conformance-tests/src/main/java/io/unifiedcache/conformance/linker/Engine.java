@@ -356,6 +356,18 @@ final class Engine {
     throw new Violation(what + " to throw an IllegalArgumentException", "it returned");
   }
 
+  /** Fails the rule unless the linker refuses a call, in whatever way. */
+  void expectRejected(String what, Consumer<CacheLinker> call) {
+    try {
+      call.accept(observed().unobserved());
+    } catch (IllegalArgumentException | CacheException e) {
+      return;
+    } catch (RuntimeException e) {
+      throw new Violation(what + " to be refused", e.toString(), e);
+    }
+    throw new Violation(what + " to be refused", "it was taken");
+  }
+
   /** Returns the store of the linker, with faults. */
   FaultInjectingStore store() {
     return store;

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -39,8 +40,9 @@ final class LinkerRig {
 
   private final Trial trial;
   private final String tag = Long.toString(FRESH.nextLong() >>> 28, Character.MAX_RADIX);
-  private final List<Engine> engines = new ArrayList<>();
-  private final List<FaultInjectingStore> stores = new ArrayList<>();
+  private final List<Engine> engines = new CopyOnWriteArrayList<>();
+  private final List<FaultInjectingStore> stores = new CopyOnWriteArrayList<>();
+  private final List<Runnable> ends = new CopyOnWriteArrayList<>();
 
   private LinkerRig(Trial trial) {
     this.trial = trial;
@@ -101,6 +103,7 @@ final class LinkerRig {
   }
 
   private void end() {
+    ends.forEach(Runnable::run);
     stores.forEach(FaultInjectingStore::release);
     RuntimeException first = null;
     Violation violation = null;
@@ -220,6 +223,11 @@ final class LinkerRig {
   /** Returns a deadline that is far off for anything that is not stuck. */
   Deadline soon() {
     return Deadline.after(patience());
+  }
+
+  /** Has something done when the rule ends, before anything is closed. */
+  void atEnd(Runnable action) {
+    ends.add(action);
   }
 
   void add(FaultInjectingStore store) {
