@@ -224,7 +224,7 @@ final class Engine {
   private Engine(Plan plan) {
     rig = plan.rig;
     trial = rig.trial();
-    store = new FaultInjectingStore(rig.storeUnderTest(), plan.hidden, plan.limits);
+    store = new FaultInjectingStore(rig.storeUnderTest(), rig.stored(), plan.hidden, plan.limits);
     rig.add(store);
     layers = plan.layers;
     List<Plan.PlannedPool> planned =
@@ -625,16 +625,15 @@ final class Engine {
     return pollLoad();
   }
 
-  /** Waits for the last layer of a batch, in which everybody may fail. */
+  /** Waits for the end of a batch, in which everybody may fail: the completions tell. */
   void awaitEnd(LoadBatch batch) {
     try {
       var unused = batch.awaitLayer(lastLayer(), rig.patience());
     } catch (CacheException e) {
-      // The completions tell why; but a wait for the last layer has an end.
-      if (e.code() == FailureCode.TIMEOUT) {
-        throw new Violation(
-            "a wait for the last layer to end", "it threw " + e.code() + ": " + e.getMessage(), e);
-      }
+      trial.expect(
+          e.code() != FailureCode.REFUSED,
+          "a wait for the last layer to be served",
+          () -> "it was refused: " + e.getMessage());
     }
   }
 

@@ -2,6 +2,7 @@ package io.unifiedcache.conformance.linker;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
@@ -13,7 +14,9 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
@@ -42,6 +45,7 @@ final class LinkerRig {
   private final String tag = Long.toString(FRESH.nextLong() >>> 28, Character.MAX_RADIX);
   private final List<Engine> engines = new CopyOnWriteArrayList<>();
   private final List<FaultInjectingStore> stores = new CopyOnWriteArrayList<>();
+  private final Set<ObjectKey> stored = ConcurrentHashMap.newKeySet();
   private final List<Runnable> ends = new CopyOnWriteArrayList<>();
 
   private LinkerRig(Trial trial) {
@@ -158,7 +162,7 @@ final class LinkerRig {
   void await(String expected, BooleanSupplier condition, Supplier<String> observed) {
     Deadline by = Deadline.after(patience());
     while (!condition.getAsBoolean()) {
-      if (by.hasPassed()) {
+      if (by.hasPassed() || storeLostObjects()) {
         throw new Violation(expected + " within " + patience().toSeconds() + " s", observed.get());
       }
       pause(Duration.ofMillis(1));
@@ -223,6 +227,11 @@ final class LinkerRig {
   /** Returns a deadline that is far off for anything that is not stuck. */
   Deadline soon() {
     return Deadline.after(patience());
+  }
+
+  /** Returns the objects that were put and not removed, through whichever engine. */
+  Set<ObjectKey> stored() {
+    return stored;
   }
 
   /** Has something done when the rule ends, before anything is closed. */
