@@ -43,7 +43,7 @@ final class FolderStore implements CacheStore {
 
   private static final StoreLimits LIMITS =
       new StoreLimits(
-          /* batch= */ 65_536,
+          /* batch= */ 4_096,
           /* keyBytes= */ 65_536,
           /* objectBytes= */ Long.MAX_VALUE / 2,
           /* pieces= */ 65_536,
