@@ -3,6 +3,7 @@ package io.unifiedcache.conformance.linker;
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
+import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
@@ -46,8 +47,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
@@ -190,7 +194,7 @@ final class Engine {
     Engine open() {
       Engine engine = new Engine(this);
       rig.add(engine);
-      engine.linker = rig.trial().linkers().open(engine.spec);
+      engine.linker = ObservedLinker.open(() -> rig.trial().linkers().open(engine.spec));
       return engine;
     }
   }
@@ -210,7 +214,7 @@ final class Engine {
 
   private final Deque<Completion> loaded = new ArrayDeque<>();
   private final Deque<Completion> offloaded = new ArrayDeque<>();
-  private @Nullable CacheLinker linker;
+  private @Nullable ObservedLinker linker;
   private long used;
   private int offloads;
 
@@ -220,7 +224,7 @@ final class Engine {
   private Engine(Plan plan) {
     rig = plan.rig;
     trial = rig.trial();
-    store = new FaultInjectingStore(rig.storeUnderTest(), plan.hidden, plan.limits);
+    store = new FaultInjectingStore(rig.storeUnderTest(), rig.stored(), plan.hidden, plan.limits);
     rig.add(store);
     layers = plan.layers;
     List<Plan.PlannedPool> planned =
@@ -329,10 +333,39 @@ final class Engine {
 
   /** Returns the linker. */
   CacheLinker linker() {
+    return observed();
+  }
+
+  private ObservedLinker observed() {
     if (linker == null) {
       throw new IllegalStateException("the linker did not open");
     }
     return linker;
+  }
+
+  /** Fails the rule unless the linker refuses a call as one that its caller got wrong. */
+  void expectIllegal(String what, Consumer<CacheLinker> call) {
+    CacheLinker open = observed().unobserved();
+    try {
+      call.accept(open);
+    } catch (IllegalArgumentException e) {
+      return;
+    } catch (RuntimeException e) {
+      throw new Violation(what + " to throw an IllegalArgumentException", e.toString(), e);
+    }
+    throw new Violation(what + " to throw an IllegalArgumentException", "it returned");
+  }
+
+  /** Fails the rule unless the linker refuses a call, in whatever way. */
+  void expectRejected(String what, Consumer<CacheLinker> call) {
+    try {
+      call.accept(observed().unobserved());
+    } catch (IllegalArgumentException | CacheException e) {
+      return;
+    } catch (RuntimeException e) {
+      throw new Violation(what + " to be refused", e.toString(), e);
+    }
+    throw new Violation(what + " to be refused", "it was taken");
   }
 
   /** Returns the store of the linker, with faults. */
@@ -429,6 +462,32 @@ final class Engine {
     return places.stream()
         .filter(place -> place.slot() == slot)
         .allMatch(place -> isFilled(place.piece(), POISON));
+  }
+
+  /** Tells whether no byte of a slot of one source has been written since it was poisoned. */
+  boolean isPoisoned(PoolName source, long slot) {
+    return places.stream()
+        .filter(place -> place.slot() == slot && place.source().equals(source))
+        .allMatch(place -> isFilled(place.piece(), POISON));
+  }
+
+  /**
+   * Returns the layers whose pieces begin in the memory of a call; none if it is not the pools'.
+   */
+  SortedSet<Integer> layersOf(Call call) {
+    SortedSet<Integer> layers = new TreeSet<>();
+    for (List<Memory> entry : call.memory()) {
+      for (Memory each : entry) {
+        MemorySegment segment = ((HostMemory) each).segment();
+        for (Place place : places) {
+          long distance = place.piece().address() - segment.address();
+          if (distance >= 0 && distance < segment.byteSize()) {
+            layers.add(place.layer());
+          }
+        }
+      }
+    }
+    return layers;
   }
 
   /** Fails the rule if a byte beside the pieces has changed. */
@@ -562,17 +621,20 @@ final class Engine {
 
   /** Loads pages to the end, and returns the completion. */
   Completion load(String id, List<PageKey> pages, long firstSlot) {
-    LoadBatch batch = start(request(id, pages, firstSlot));
+    awaitEnd(start(request(id, pages, firstSlot)));
+    return pollLoad();
+  }
+
+  /** Waits for the end of a batch, in which everybody may fail: the completions tell. */
+  void awaitEnd(LoadBatch batch) {
     try {
       var unused = batch.awaitLayer(lastLayer(), rig.patience());
     } catch (CacheException e) {
-      // The completion tells.
       trial.expect(
-          e.code() != FailureCode.TIMEOUT,
-          "a wait for the last layer to end",
-          () -> "it has not within " + rig.patience().toSeconds() + " s");
+          e.code() != FailureCode.REFUSED,
+          "a wait for the last layer to be served",
+          () -> "it was refused: " + e.getMessage());
     }
-    return pollLoad();
   }
 
   /** Returns the next completion of a load. Fails the rule if none comes. */
@@ -585,14 +647,27 @@ final class Engine {
     return poll("an offload", offloaded, () -> linker().pollOffloads(rig.patience()));
   }
 
-  /** Returns the next completions of loads. */
-  List<Completion> pollLoads(int count) {
-    return IntStream.range(0, count).mapToObj(i -> pollLoad()).toList();
+  /**
+   * Returns the completions of some loads, in whatever order and how often they come. Fails the
+   * rule if one does not come.
+   */
+  Map<String, Completion> pollLoads(String... ids) {
+    Map<String, Completion> completions = new LinkedHashMap<>();
+    while (!completions.keySet().containsAll(List.of(ids))) {
+      Completion next = pollLoad();
+      completions.putIfAbsent(next.id(), next);
+    }
+    return completions;
   }
 
-  /** Returns the next completions of offloads. */
-  List<Completion> pollOffloads(int count) {
-    return IntStream.range(0, count).mapToObj(i -> pollOffload()).toList();
+  /** Returns the completions of some offloads, as {@link #pollLoads} does those of loads. */
+  Map<String, Completion> pollOffloads(String... ids) {
+    Map<String, Completion> completions = new LinkedHashMap<>();
+    while (!completions.keySet().containsAll(List.of(ids))) {
+      Completion next = pollOffload();
+      completions.putIfAbsent(next.id(), next);
+    }
+    return completions;
   }
 
   private Completion poll(
@@ -628,6 +703,26 @@ final class Engine {
         completion.ok(), "request " + id + " to complete as moved", () -> describe(completion));
   }
 
+  /** Fails the rule unless the completion of the id says that all was moved. */
+  void expectOk(String id, Map<String, Completion> completions) {
+    expectOk(id, completionOf(id, completions));
+  }
+
+  /** Returns the completion of the id, and fails the rule if it says that all was moved. */
+  Completion expectFailed(String id, Map<String, Completion> completions) {
+    Completion completion = completionOf(id, completions);
+    trial.expect(!completion.ok(), "request " + id + " to complete as failed", () -> "it is ok");
+    return completion;
+  }
+
+  private static Completion completionOf(String id, Map<String, Completion> completions) {
+    Completion completion = completions.get(id);
+    if (completion == null) {
+      throw new IllegalArgumentException(id + " is none of " + completions.keySet());
+    }
+    return completion;
+  }
+
   /** Returns a completion in words. */
   static String describe(Completion completion) {
     return completion.ok()
@@ -650,7 +745,7 @@ final class Engine {
 
   /** Closes the linker. Fails the rule if that does not come back, or guard bytes were written. */
   void close() {
-    CacheLinker open = linker;
+    ObservedLinker open = linker;
     if (open != null) {
       trial.await(
           "close of the linker",

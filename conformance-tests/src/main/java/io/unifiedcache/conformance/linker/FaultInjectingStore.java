@@ -125,8 +125,7 @@ final class FaultInjectingStore implements CacheStore {
   private final AtomicInteger closes = new AtomicInteger();
   private final AtomicInteger running = new AtomicInteger();
 
-  /** Put, as the store under test has said, and not removed. */
-  private final Set<ObjectKey> stored = ConcurrentHashMap.newKeySet();
+  private final Set<ObjectKey> stored;
 
   private final Set<ObjectKey> vanished = ConcurrentHashMap.newKeySet();
   private final Set<ObjectKey> lost = ConcurrentHashMap.newKeySet();
@@ -136,12 +135,18 @@ final class FaultInjectingStore implements CacheStore {
   /**
    * Creates a view of a store.
    *
+   * @param stored takes down what was put, as the store has said, and not removed; views of one
+   *     store may share it
    * @param hidden what it does not offer though the store does
    * @param tightened returns its limits, given those of the store
    */
   FaultInjectingStore(
-      CacheStore store, Set<Capability> hidden, UnaryOperator<StoreLimits> tightened) {
+      CacheStore store,
+      Set<ObjectKey> stored,
+      Set<Capability> hidden,
+      UnaryOperator<StoreLimits> tightened) {
     this.store = store;
+    this.stored = stored;
     Set<Capability> left = EnumSet.noneOf(Capability.class);
     left.addAll(store.capabilities());
     left.removeAll(hidden);
@@ -159,7 +164,12 @@ final class FaultInjectingStore implements CacheStore {
 
   /** Holds up calls from now on, and counts calls from 0 again. */
   Gate gate(Predicate<Call> held) {
-    Gate gate = new Gate(held);
+    return gate(held, Script.NONE);
+  }
+
+  /** Holds up calls from now on, which go wrong as a script says once they are let go. */
+  Gate gate(Predicate<Call> held, Script then) {
+    Gate gate = new Gate(held, then, () -> !lost.isEmpty());
     gates.add(gate);
     follow(gate);
     return gate;

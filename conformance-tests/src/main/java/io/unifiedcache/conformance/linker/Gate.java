@@ -1,14 +1,19 @@
 package io.unifiedcache.conformance.linker;
 
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Call;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Script;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +24,12 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe.
  */
 final class Gate implements Script {
+  /** How often to look whether waiting is hopeless. */
+  private static final long LONGEST_NAP = TimeUnit.MILLISECONDS.toNanos(20);
+
   private final Predicate<Call> held;
+  private final Script then;
+  private final BooleanSupplier hopeless;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Deque<Call> waiting = new ArrayDeque<>();
@@ -27,8 +37,27 @@ final class Gate implements Script {
   private int arrivals;
   private boolean open;
 
-  Gate(Predicate<Call> held) {
+  /**
+   * Creates a gate that is closed.
+   *
+   * @param held which calls it holds up
+   * @param then what goes wrong with calls that go on
+   * @param hopeless tells whether the store has lost objects, so that a call may never come
+   */
+  Gate(Predicate<Call> held, Script then, BooleanSupplier hopeless) {
     this.held = held;
+    this.then = then;
+    this.hopeless = hopeless;
+  }
+
+  @Override
+  public @Nullable StoreFailure failure(Call call, int i) {
+    return then.failure(call, i);
+  }
+
+  @Override
+  public BatchResult answer(Call call, BatchResult result) {
+    return then.answer(call, result);
   }
 
   @Override
@@ -75,10 +104,11 @@ final class Gate implements Script {
 
   /** Waits for so long until a call is held up; returns null if none is. */
   @Nullable Call awaitArrival(long nanos) {
+    Deadline by = Deadline.after(Duration.ofNanos(nanos));
     lock.lock();
     try {
-      while (waiting.isEmpty() && nanos > 0) {
-        nanos = changed.awaitNanos(nanos);
+      while (waiting.isEmpty() && !by.hasPassed() && !hopeless.getAsBoolean()) {
+        long unused = changed.awaitNanos(Math.min(by.remainingNanos(), LONGEST_NAP));
       }
       return waiting.peek();
     } catch (InterruptedException e) {

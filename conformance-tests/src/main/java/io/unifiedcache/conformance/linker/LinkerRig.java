@@ -2,6 +2,7 @@ package io.unifiedcache.conformance.linker;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
@@ -13,10 +14,16 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -36,8 +43,10 @@ final class LinkerRig {
 
   private final Trial trial;
   private final String tag = Long.toString(FRESH.nextLong() >>> 28, Character.MAX_RADIX);
-  private final List<Engine> engines = new ArrayList<>();
-  private final List<FaultInjectingStore> stores = new ArrayList<>();
+  private final List<Engine> engines = new CopyOnWriteArrayList<>();
+  private final List<FaultInjectingStore> stores = new CopyOnWriteArrayList<>();
+  private final Set<ObjectKey> stored = ConcurrentHashMap.newKeySet();
+  private final List<Runnable> ends = new CopyOnWriteArrayList<>();
 
   private LinkerRig(Trial trial) {
     this.trial = trial;
@@ -98,6 +107,7 @@ final class LinkerRig {
   }
 
   private void end() {
+    ends.forEach(Runnable::run);
     stores.forEach(FaultInjectingStore::release);
     RuntimeException first = null;
     Violation violation = null;
@@ -138,6 +148,32 @@ final class LinkerRig {
   /** Returns how long to watch that something does not happen. */
   Duration moment() {
     return Duration.ofMillis(trial.effort().quick() ? 15 : 60);
+  }
+
+  /** Lets time pass in which something could happen that should not. */
+  void pause(Duration time) {
+    Deadline by = Deadline.after(time);
+    while (!by.hasPassed()) {
+      LockSupport.parkNanos(by.remainingNanos());
+    }
+  }
+
+  /** Waits until something is so. Fails the rule if it does not become so. */
+  void await(String expected, BooleanSupplier condition, Supplier<String> observed) {
+    Deadline by = Deadline.after(patience());
+    while (!condition.getAsBoolean()) {
+      if (by.hasPassed() || storeLostObjects()) {
+        throw new Violation(expected + " within " + patience().toSeconds() + " s", observed.get());
+      }
+      pause(Duration.ofMillis(1));
+    }
+  }
+
+  /** Returns the answer of a call. Fails the rule if it does not come back. */
+  <T> T awaited(String what, Callable<T> call) {
+    Future<T> answer = trial.start("call", call);
+    await(what + " to return", answer::isDone, () -> "it has not");
+    return trial.await(what, answer);
   }
 
   /** Returns a plan of an engine, of pool {@code kv} alone and with no other rank. */
@@ -191,6 +227,16 @@ final class LinkerRig {
   /** Returns a deadline that is far off for anything that is not stuck. */
   Deadline soon() {
     return Deadline.after(patience());
+  }
+
+  /** Returns the objects that were put and not removed, through whichever engine. */
+  Set<ObjectKey> stored() {
+    return stored;
+  }
+
+  /** Has something done when the rule ends, before anything is closed. */
+  void atEnd(Runnable action) {
+    ends.add(action);
   }
 
   void add(FaultInjectingStore store) {

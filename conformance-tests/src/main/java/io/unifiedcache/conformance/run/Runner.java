@@ -388,15 +388,23 @@ public final class Runner {
       return Optional.empty();
     }
     try (CacheStore store = plan.subject().open()) {
-      Deadline by = Deadline.after(Trial.PATIENCE.plus(run.limits().busy()));
-      if (removes) {
-        return remove(store, run, by);
-      }
-      long kept = store.clear(KeyPrefix.of(plan.prefix()), by).kept();
-      return kept == 0 ? Optional.empty() : Optional.of(kept + " objects could not be cleared");
+      return removeOurs(store, run);
     } catch (RuntimeException e) {
       return Optional.of("the objects of the run could not be removed: " + e);
     }
+  }
+
+  /** Removes what the run has put, where the store offers a way; returns what is wrong. */
+  static Optional<String> removeOurs(CacheStore store, Run run) {
+    Deadline by = Deadline.after(Trial.PATIENCE.plus(run.limits().busy()));
+    if (run.capabilities().contains(Capability.REMOVE)) {
+      return remove(store, run, by);
+    }
+    if (!run.capabilities().contains(Capability.CLEAR)) {
+      return Optional.empty();
+    }
+    long kept = store.clear(KeyPrefix.of(run.prefix()), by).kept();
+    return kept == 0 ? Optional.empty() : Optional.of(kept + " objects could not be cleared");
   }
 
   private static Optional<String> remove(CacheStore store, Run run, Deadline by) {
