@@ -252,7 +252,7 @@ public final class LoadRules {
         engine.start(engine.request("good", good, 4), engine.request("also", good, 6));
     expectThrown("a wait on a store that is lost", () -> batch.awaitLayer(0, rig.patience()), lost);
     engine.store().follow(Script.NONE);
-    var unused = engine.pollLoads("good", "also");
+    var unused = engine.pollLoads("good");
     LoadBatch next = engine.start(engine.request("next", good, 4));
     served(
         "a wait once the store is back", () -> next.awaitLayer(engine.lastLayer(), rig.patience()));
