@@ -50,7 +50,6 @@ import java.util.Deque;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -96,9 +95,12 @@ public final class LoadMutants {
                 @Override
                 public void load(TransferRequest request) {
                   super.load(request);
-                  store
-                      .get()
-                      .exists(List.of(new ObjectKey("uc1_" + request.id())), Deadline.never());
+                  CacheStore opened = store.get();
+                  if (opened != null) {
+                    var unused =
+                        opened.exists(
+                            List.of(new ObjectKey("uc1_" + request.id())), Deadline.never());
+                  }
                 }
               };
             }),
@@ -161,7 +163,9 @@ public final class LoadMutants {
             "the bytes of layers 0 to 0",
             batch(
                 (batch, layer, atMost) ->
-                    layer == 0 && batch.requests().size() == 2 && !atMost.minusSeconds(1).isNegative()
+                    layer == 0
+                            && batch.requests().size() == 2
+                            && !atMost.minusSeconds(1).isNegative()
                         ? new LayerProgress(layer, Map.of())
                         : batch.awaitLayer(layer, atMost))),
         mutant(
@@ -295,9 +299,8 @@ public final class LoadMutants {
         mutant(
             "load.failed-never-loaded",
             "a load with a page whose bytes are bad completes as loaded",
-            "request bad to complete as failed",
-            completions(
-                each -> failedWith(each, FailureCode.CORRUPT) ? ok(each) : each)),
+            "to complete as failed",
+            completions(each -> failedWith(each, FailureCode.CORRUPT) ? ok(each) : each)),
         mutant(
             "load.failed-never-loaded",
             "a page beside the one that failed is named",
@@ -333,13 +336,18 @@ public final class LoadMutants {
                 }),
         mutant(
             "load.failed-never-loaded",
+            "a load with a page whose bytes are bad completes twice",
+            "to complete exactly once",
+            linker(linker -> new AnsweredAgain(linker, FailureCode.CORRUPT))),
+        mutant(
+            "load.failed-never-loaded",
             "a request fails whose neighbour has a page whose bytes are bad",
             "request good to complete as moved",
             neighbours(FailureCode.CORRUPT)),
         mutant(
             "load.failed-never-loaded",
             "an answer of another size is taken for one that all is well",
-            "request bad to complete as failed",
+            "to complete as failed",
             store(
                 store ->
                     new EditedStore(store) {
@@ -399,6 +407,26 @@ public final class LoadMutants {
             });
   }
 
+  /** Repeats the completions of loads that failed with a code. */
+  private static final class AnsweredAgain extends EditedLinker {
+    private final FailureCode code;
+    private List<Completion> again = List.of();
+
+    private AnsweredAgain(CacheLinker linker, FailureCode code) {
+      super(linker);
+      this.code = code;
+    }
+
+    @Override
+    public List<Completion> pollLoads(Duration atMost) {
+      List<Completion> all = new ArrayList<>(again);
+      List<Completion> polled = super.pollLoads(atMost);
+      again = polled.stream().filter(each -> failedWith(each, code)).toList();
+      all.addAll(polled);
+      return all;
+    }
+  }
+
   /** Returns linkers that fail whoever comes behind a request that failed with a code. */
   private static LinkerFactory neighbours(FailureCode code) {
     return linker(
@@ -422,7 +450,8 @@ public final class LoadMutants {
                   if (failedWith(each, code)) {
                     failed.put(batch, each.failures());
                   }
-                  edited.add(new Completion(each.id(), failed.getOrDefault(batch, each.failures())));
+                  edited.add(
+                      new Completion(each.id(), failed.getOrDefault(batch, each.failures())));
                 }
                 return edited;
               }
@@ -513,8 +542,7 @@ public final class LoadMutants {
                             stored.stream()
                                 .filter(
                                     each ->
-                                        keys.stream()
-                                            .anyMatch(key -> page(key).equals(page(each))))
+                                        keys.stream().anyMatch(key -> page(key).equals(page(each))))
                                 .filter(each -> !keys.contains(each))
                                 .toList();
                         var unused = super.remove(others, evenIfLeased, by);
@@ -600,7 +628,7 @@ public final class LoadMutants {
             "to complete as failed",
             batch(
                 (batch, layer, atMost) -> {
-                  if (atMost.compareTo(Duration.ofMillis(2)) < 0 && !batch.requests().isEmpty()) {
+                  if (atMost.equals(Duration.ofMillis(1))) {
                     throw new CacheException(FailureCode.TIMEOUT, "not in place");
                   }
                   return batch.awaitLayer(layer, atMost);
@@ -819,8 +847,7 @@ public final class LoadMutants {
             spec -> {
               ParkedSessions parked = new ParkedSessions();
               int last = spec.pools().layers() - 1;
-              return new EditedLinker(
-                  real(Edits.withStore(spec, store -> parked.around(store)))) {
+              return new EditedLinker(real(Edits.withStore(spec, store -> parked.around(store)))) {
                 @Override
                 public LoadBatch startLayerWiseLoading() {
                   parked.begin();
@@ -896,24 +923,7 @@ public final class LoadMutants {
             "load.exactly-once",
             "a load that failed is answered twice",
             "the order of the completions",
-            linker(
-                linker ->
-                    new EditedLinker(linker) {
-                      private List<Completion> again = List.of();
-
-                      @Override
-                      public List<Completion> pollLoads(Duration atMost) {
-                        List<Completion> all = new ArrayList<>(again);
-                        List<Completion> polled =
-                            super.pollLoads(again.isEmpty() ? atMost : Duration.ZERO);
-                        again =
-                            polled.stream()
-                                .filter(each -> failedWith(each, FailureCode.IO))
-                                .toList();
-                        all.addAll(polled);
-                        return all;
-                      }
-                    })),
+            linker(linker -> new AnsweredAgain(linker, FailureCode.ABSENT))),
         mutant(
             "load.exactly-once",
             "a batch that was started while another ran is not answered",
@@ -1026,7 +1036,7 @@ public final class LoadMutants {
         mutant(
             "load.ranks-agree",
             "a rank goes on by itself when another is dead",
-            "the other rank is dead",
+            "whose other rank is dead",
             spec(
                 spec ->
                     Edits.withRanks(
@@ -1052,7 +1062,7 @@ public final class LoadMutants {
                         new EditedRanks(spec.ranks()) {
                           @Override
                           public BitSet and(BitSet bits, Deadline by) throws RankLostException {
-                            return super.and(bits, Deadline.after(Duration.ofSeconds(8)));
+                            return super.and(bits, Deadline.after(Duration.ofSeconds(6)));
                           }
                         }))));
   }
