@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.conformance.backend.ProviderMutants;
 import io.unifiedcache.conformance.linker.KeyMutants;
+import io.unifiedcache.conformance.linker.LinkerMutants;
 import io.unifiedcache.conformance.linker.OffloadMutants;
 import io.unifiedcache.conformance.linker.RestoreMutants;
 import io.unifiedcache.conformance.store.StoreMutants;
@@ -23,6 +24,7 @@ class TeethTest {
             KeyMutants.all(),
             RestoreMutants.all(),
             OffloadMutants.all(),
+            LinkerMutants.all(),
             ProviderMutants.all())
         .flatMap(List::stream);
   }

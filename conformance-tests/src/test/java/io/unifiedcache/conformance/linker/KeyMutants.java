@@ -16,7 +16,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.TimeZone;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -34,23 +33,23 @@ public final class KeyMutants {
   /** Returns all of them. */
   public static List<Mutant> all() {
     return List.of(
-        mutant(
+        Edits.mutant(
             "key.single-tag",
             "every key has the tag twice",
             "to appear once",
             tagging(/* form= */ "strict", /* reading= */ true, /* writing= */ true)),
-        mutant(
+        Edits.mutant(
             "key.single-tag",
             "keys that are read are tagged once more",
             "to appear once",
             tagging(/* form= */ "sglang-store", /* reading= */ true, /* writing= */ false)),
-        mutant(
+        Edits.mutant(
             "key.single-tag",
             "keys that are removed are others than those that were put",
             "to use the objects that were offloaded",
             over(
                 (spec, store) ->
-                    new TamperedStore(store) {
+                    new EditedStore(store) {
                       @Override
                       public BatchResult remove(
                           List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
@@ -61,7 +60,7 @@ public final class KeyMutants {
                             by);
                       }
                     })),
-        mutant(
+        Edits.mutant(
             "key.isolation",
             "the revision is left out",
             "to share no object",
@@ -79,13 +78,13 @@ public final class KeyMutants {
                         old.context(),
                         old.decodeContext(),
                         old.splitHeads()))),
-        mutant(
+        Edits.mutant(
             "key.isolation",
             "an absent model is an empty one",
             "to share no object",
             identified(
                 old -> old.model().isPresent() ? old : old.toBuilder().model("").build())),
-        mutant(
+        Edits.mutant(
             "key.isolation",
             "tag and model are joined",
             "to share no object",
@@ -103,12 +102,12 @@ public final class KeyMutants {
                         old.context(),
                         old.decodeContext(),
                         old.splitHeads()))),
-        mutant(
+        Edits.mutant(
             "key.isolation",
             "the rank is named, and not of how many it is",
             "to share no object",
             identified(old -> old.toBuilder().tensor(old.tensor().rank(), 64).build())),
-        mutant(
+        Edits.mutant(
             "key.isolation",
             "the case of the model is folded",
             "to share no object",
@@ -119,7 +118,7 @@ public final class KeyMutants {
                         : old.toBuilder()
                             .model(old.model().get().toLowerCase(Locale.ROOT))
                             .build())),
-        mutant(
+        Edits.mutant(
             "key.isolation",
             "the size of a page is left out",
             "to share no object",
@@ -137,12 +136,12 @@ public final class KeyMutants {
                         old.context(),
                         old.decodeContext(),
                         old.splitHeads()))),
-        mutant(
+        Edits.mutant(
             "key.deterministic",
             "keys have a text whose case was changed as the locale has it",
             "tr-TR",
             marked(old -> old.model().map(model -> model.toLowerCase(Locale.getDefault())))),
-        mutant(
+        Edits.mutant(
             "key.deterministic",
             "keys have a number that was written as the locale has it",
             "with its digits",
@@ -151,27 +150,27 @@ public final class KeyMutants {
                     Optional.of(
                         String.format(
                             Locale.getDefault(), "%d", old.pageTokens().orElse(1))))),
-        mutant(
+        Edits.mutant(
             "key.deterministic",
             "keys have the name of the time zone",
             "in time zone",
             marked(old -> Optional.of(TimeZone.getDefault().getID()))),
-        mutant(
+        Edits.mutant(
             "key.deterministic",
             "keys differ from linker to linker",
             "a second linker",
             marked(old -> Optional.of("" + OPENED.getAndIncrement()))),
-        mutant(
+        Edits.mutant(
             "key.empty-segment",
             "empty parts are never left out",
             "= filter",
             set(settings -> settings.remove(EMPTY_SEGMENTS))),
-        mutant(
+        Edits.mutant(
             "key.empty-segment",
             "empty parts are always left out",
             "= keep",
             set(settings -> settings.put(EMPTY_SEGMENTS, "filter"))),
-        mutant(
+        Edits.mutant(
             "key.empty-segment",
             "an empty part at the end is kept",
             "= filter",
@@ -180,10 +179,6 @@ public final class KeyMutants {
               return LinkerFactory.unifiedCache()
                   .open(ends ? with(spec, settings -> settings.remove(EMPTY_SEGMENTS)) : spec);
             }));
-  }
-
-  private static Mutant mutant(String rule, String what, String says, LinkerFactory linkers) {
-    return Mutant.ofLinker(Set.of(rule), what, says, () -> linkers);
   }
 
   private static String form(LinkerSpec spec) {
@@ -199,7 +194,7 @@ public final class KeyMutants {
   private static LinkerFactory over(Edit edit) {
     return spec ->
         LinkerFactory.unifiedCache()
-            .open(TamperedStore.under(spec, store -> edit.apply(spec, store)));
+            .open(Edits.withStore(spec, store -> edit.apply(spec, store)));
   }
 
   private static LinkerFactory tagging(String form, boolean reading, boolean writing) {
@@ -213,7 +208,7 @@ public final class KeyMutants {
   }
 
   /** Tags keys that have a tag already. */
-  private static final class Tagging extends TamperedStore {
+  private static final class Tagging extends EditedStore {
     private final String tag;
     private final boolean reading;
     private final boolean writing;

@@ -43,27 +43,27 @@ public final class OffloadMutants {
   /** Returns all of them. */
   public static List<Mutant> all() {
     return List.of(
-        mutant(
+        Edits.mutant(
             "offload.owner",
             "every rank writes what all ranks hold",
             "written twice",
             spec -> LinkerFactory.unifiedCache().open(isReplicated(spec) ? asOwner(spec) : spec)),
-        mutant(
+        Edits.mutant(
             "offload.owner",
             "ranks that do not write say that all is stored",
             "completion of every rank",
             OffloadMutants::content),
-        mutant(
+        Edits.mutant(
             "offload.owner",
             "ranks that do not write do not wait for the owner",
             "while the owner is still writing",
             OffloadMutants::hasty),
-        mutant(
+        Edits.mutant(
             "offload.missing-only",
             "if an object of a request is missing, all are written",
             "a put of",
             seeing((keys, real) -> new HashSet<>(keys))),
-        mutant(
+        Edits.mutant(
             "offload.missing-only",
             "if an object of a page is missing, the page is written",
             "a put of",
@@ -79,13 +79,13 @@ public final class OffloadMutants {
                   whole.removeIf(key -> !broken.contains(page(key)));
                   return whole;
                 })),
-        mutant(
+        Edits.mutant(
             "offload.partial",
             "a page counts as stored if its first object is",
             "to list these two",
             over(
                 store ->
-                    new TamperedStore(store) {
+                    new EditedStore(store) {
                       @Override
                       public BatchResult put(List<PutOp> ops, Deadline by) {
                         BatchResult real = super.put(ops, by);
@@ -101,13 +101,13 @@ public final class OffloadMutants {
                         return told.build();
                       }
                     })),
-        mutant(
+        Edits.mutant(
             "offload.partial",
             "what comes after a failure is not tried",
             "to list these two",
             over(
                 store ->
-                    new TamperedStore(store) {
+                    new EditedStore(store) {
                       @Override
                       public BatchResult put(List<PutOp> ops, Deadline by) {
                         BatchResult.Builder told = BatchResult.builder(ops.size());
@@ -128,17 +128,17 @@ public final class OffloadMutants {
                         return told.build();
                       }
                     })),
-        mutant(
+        Edits.mutant(
             "offload.partial",
             "one page that failed fails the others",
             "to list these two",
             OffloadMutants::allOrNothing),
-        mutant(
+        Edits.mutant(
             "offload.poison",
             "pages are read before they have been computed",
             "before the pages have been computed",
             spec ->
-                new TamperedLinker(LinkerFactory.unifiedCache().open(spec)) {
+                new EditedLinker(LinkerFactory.unifiedCache().open(spec)) {
                   @Override
                   public void offload(TransferRequest request) {
                     super.offload(
@@ -147,15 +147,11 @@ public final class OffloadMutants {
                             : new TransferRequest(request.id(), request.transfers()));
                   }
                 }),
-        mutant(
+        Edits.mutant(
             "offload.poison",
             "completion is told before the pages have been read",
             "while the store has not read its pages",
             OffloadMutants::late));
-  }
-
-  private static Mutant mutant(String rule, String what, String says, LinkerFactory linkers) {
-    return Mutant.ofLinker(Set.of(rule), what, says, () -> linkers);
   }
 
   // Several ranks.
@@ -179,7 +175,7 @@ public final class OffloadMutants {
     if (!isReplicated(spec) || spec.ranks().rank() == 0) {
       return linker;
     }
-    return new TamperedLinker(linker) {
+    return new EditedLinker(linker) {
       @Override
       public List<Completion> pollOffloads(Duration atMost) {
         return super.pollOffloads(atMost).stream()
@@ -195,7 +191,7 @@ public final class OffloadMutants {
       return linker;
     }
     Set<String> untold = new LinkedHashSet<>();
-    return new TamperedLinker(linker) {
+    return new EditedLinker(linker) {
       @Override
       public void offload(TransferRequest request) {
         super.offload(request);
@@ -222,7 +218,7 @@ public final class OffloadMutants {
   // What a linker makes of the answers of its store.
 
   private static LinkerFactory over(UnaryOperator<CacheStore> edit) {
-    return spec -> LinkerFactory.unifiedCache().open(TamperedStore.under(spec, edit));
+    return spec -> LinkerFactory.unifiedCache().open(Edits.withStore(spec, edit));
   }
 
   /** Returns the key without the name of the component. */
@@ -240,10 +236,10 @@ public final class OffloadMutants {
     return spec -> {
       ThreadLocal<Boolean> looking = ThreadLocal.withInitial(() -> false);
       LinkerSpec edited =
-          TamperedStore.under(
+          Edits.withStore(
               spec,
               store ->
-                  new TamperedStore(store) {
+                  new EditedStore(store) {
                     @Override
                     public BatchResult exists(List<ObjectKey> keys, Deadline by) {
                       BatchResult real = super.exists(keys, by);
@@ -252,7 +248,7 @@ public final class OffloadMutants {
                           : absentWhereOk(real, keys, edit.absent(keys, real));
                     }
                   });
-      return new TamperedLinker(LinkerFactory.unifiedCache().open(edited)) {
+      return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
         @Override
         public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
           looking.set(true);
@@ -286,7 +282,7 @@ public final class OffloadMutants {
       return linker;
     }
     Map<String, List<PageKey>> pages = new HashMap<>();
-    return new TamperedLinker(linker) {
+    return new EditedLinker(linker) {
       @Override
       public void offload(TransferRequest request) {
         super.offload(request);
@@ -314,10 +310,10 @@ public final class OffloadMutants {
   private static CacheLinker late(LinkerSpec spec) {
     AtomicBoolean late = new AtomicBoolean();
     LinkerSpec edited =
-        TamperedStore.under(
+        Edits.withStore(
             spec,
             store ->
-                new TamperedStore(store) {
+                new EditedStore(store) {
                   @Override
                   public BatchResult put(List<PutOp> ops, Deadline by) {
                     if (!late.getAndSet(false)) {
@@ -340,7 +336,7 @@ public final class OffloadMutants {
                     }
                   }
                 });
-    return new TamperedLinker(LinkerFactory.unifiedCache().open(edited)) {
+    return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
       @Override
       public void offload(TransferRequest request) {
         late.set(!request.ready().toCompletableFuture().isDone());

@@ -24,7 +24,6 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -35,7 +34,7 @@ public final class RestoreMutants {
   /** Returns all of them. */
   public static List<Mutant> all() {
     return List.of(
-        mutant(
+        Edits.mutant(
             "restore.all-pages",
             "a pool of which all pages are needed is asked for its last",
             "longest restorable length",
@@ -44,20 +43,20 @@ public final class RestoreMutants {
                     query.policy() == HitPolicy.ALL_PAGES
                         ? PoolQuery.trailingPages(query.source(), 1)
                         : query)),
-        mutant(
+        Edits.mutant(
             "restore.trailing-window",
             "a window is never longer than two pages",
             "longest restorable length",
             asking(
                 query ->
                     new PoolQuery(query.source(), query.policy(), Math.min(2, query.window())))),
-        mutant(
+        Edits.mutant(
             "restore.trailing-window",
             "a long window is taken for all pages, so that nothing behind a hole counts",
             "longest restorable length",
             asking(
                 query -> query.window() > 2 ? PoolQuery.allPages(query.source()) : query)),
-        mutant(
+        Edits.mutant(
             "restore.trailing-window",
             "no prefix shorter than a long window is admitted",
             "longest restorable length",
@@ -68,14 +67,14 @@ public final class RestoreMutants {
                         length ->
                             queries.stream()
                                 .allMatch(each -> each.window() < 3 || length >= each.window())))),
-        mutant(
+        Edits.mutant(
             "restore.every-length",
             "only the longest length is answered",
             "restorable lengths",
             finding(
                 (spec, pages, queries, found) ->
                     only(found.restorable(), length -> length == found.usablePages()))),
-        mutant(
+        Edits.mutant(
             "restore.every-length",
             "every length below the longest is answered, too",
             "restorable lengths",
@@ -84,7 +83,7 @@ public final class RestoreMutants {
                     found.usablePages() > 3
                         ? RestorablePrefixes.upTo(found.usablePages())
                         : found.restorable())),
-        mutant(
+        Edits.mutant(
             "restore.intersection",
             "of the pools of a rank the minimum of their maxima is taken",
             "longest restorable length",
@@ -93,7 +92,7 @@ public final class RestoreMutants {
                     hasKv(spec) && spec.ranks().size() == 1
                         ? with(found.restorable(), minimumOfMaxima(spec, found))
                         : found.restorable())),
-        mutant(
+        Edits.mutant(
             "restore.intersection",
             "of several ranks the minimum of their maxima is taken",
             "can both resume at",
@@ -102,7 +101,7 @@ public final class RestoreMutants {
                     spec.ranks().size() > 1
                         ? with(found.restorable(), minimumOfRanks(spec, found))
                         : found.restorable())),
-        mutant(
+        Edits.mutant(
             "restore.intersection",
             "a rank answers what it finds by itself",
             "can both resume at",
@@ -111,7 +110,7 @@ public final class RestoreMutants {
                     spec.ranks().size() > 1
                         ? with(found.restorable(), minimumOfMaxima(spec, found))
                         : found.restorable())),
-        mutant(
+        Edits.mutant(
             "restore.all-components",
             "only the first object of a page counts",
             "lacks object",
@@ -124,7 +123,7 @@ public final class RestoreMutants {
                   }
                   return told.build();
                 })),
-        mutant(
+        Edits.mutant(
             "restore.all-components",
             "a page is there if any of its objects is",
             "lacks object",
@@ -142,36 +141,36 @@ public final class RestoreMutants {
                   }
                   return told.build();
                 })),
-        mutant(
+        Edits.mutant(
             "restore.anchor",
             "nothing is found where there is no physical KV",
             "longest restorable length",
             finding(
                 (spec, pages, queries, found) ->
                     hasKv(spec) ? found.restorable() : RestorablePrefixes.none())),
-        mutant(
+        Edits.mutant(
             "restore.anchor",
             "everything is found where there is no physical KV",
             "longest restorable length",
             finding(
                 (spec, pages, queries, found) ->
                     hasKv(spec) ? found.restorable() : RestorablePrefixes.upTo(pages.size()))),
-        mutant(
+        Edits.mutant(
             "restore.bounded-query",
             "side pools are asked for pages beyond those that KV has",
             "and for nothing else",
             RestoreMutants::askingBeyond),
-        mutant(
+        Edits.mutant(
             "restore.bounded-query",
             "each key is asked for in a call of its own",
             "to take no more than",
             seeing((keys, store) -> inParts(keys, store, ObjectKey::value))),
-        mutant(
+        Edits.mutant(
             "restore.bounded-query",
             "each pool is asked for in a call of its own",
             "to take no more than",
             seeing((keys, store) -> inParts(keys, store, RestoreMutants::pool))),
-        mutant(
+        Edits.mutant(
             "restore.bounded-query",
             "each key is asked for twice",
             "to ask for each key once",
@@ -180,7 +179,7 @@ public final class RestoreMutants {
                   var unused = store.apply(keys);
                   return store.apply(keys);
                 })),
-        mutant(
+        Edits.mutant(
             "restore.failed-lookup",
             "what the store could not tell of counts as there",
             "to find nothing but",
@@ -194,17 +193,17 @@ public final class RestoreMutants {
                   }
                   return told.build();
                 })),
-        mutant(
+        Edits.mutant(
             "restore.failed-lookup",
             "a failure of the store is thrown",
             "it threw",
             RestoreMutants::throwing),
-        mutant(
+        Edits.mutant(
             "restore.failed-lookup",
             "failures of lookups are not counted",
             "to be counted",
             spec ->
-                new TamperedLinker(LinkerFactory.unifiedCache().open(spec)) {
+                new EditedLinker(LinkerFactory.unifiedCache().open(spec)) {
                   @Override
                   public LinkerStats stats() {
                     LinkerStats real = super.stats();
@@ -226,16 +225,12 @@ public final class RestoreMutants {
                 }));
   }
 
-  private static Mutant mutant(String rule, String what, String says, LinkerFactory linkers) {
-    return Mutant.ofLinker(Set.of(rule), what, says, () -> linkers);
-  }
-
   // Edits of what is asked and found.
 
   /** Returns linkers that are asked something else than the engine asks. */
   private static LinkerFactory asking(Function<PoolQuery, PoolQuery> edit) {
     return spec ->
-        new TamperedLinker(LinkerFactory.unifiedCache().open(spec)) {
+        new EditedLinker(LinkerFactory.unifiedCache().open(spec)) {
           @Override
           public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
             return super.lookup(pages, pools.stream().map(edit).toList());
@@ -251,7 +246,7 @@ public final class RestoreMutants {
   /** Returns linkers that answer something else than they find. */
   private static LinkerFactory finding(Finding edit) {
     return spec ->
-        new TamperedLinker(LinkerFactory.unifiedCache().open(spec)) {
+        new EditedLinker(LinkerFactory.unifiedCache().open(spec)) {
           @Override
           public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
             PoolTransferResult found = super.lookup(pages, pools);
@@ -309,10 +304,10 @@ public final class RestoreMutants {
   private static CacheLinker seeing(LinkerSpec spec, Seeing edit) {
     ThreadLocal<Boolean> looking = ThreadLocal.withInitial(() -> false);
     LinkerSpec edited =
-        TamperedStore.under(
+        Edits.withStore(
             spec,
             store ->
-                new TamperedStore(store) {
+                new EditedStore(store) {
                   @Override
                   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
                     return looking.get()
@@ -320,7 +315,7 @@ public final class RestoreMutants {
                         : store.exists(keys, by);
                   }
                 });
-    return new TamperedLinker(LinkerFactory.unifiedCache().open(edited)) {
+    return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
       @Override
       public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
         looking.set(true);
@@ -417,7 +412,7 @@ public final class RestoreMutants {
             .filter(pool -> pool.name().equals(PoolName.KV))
             .mapToInt(pool -> pool.components().size())
             .sum();
-    return new TamperedLinker(linker) {
+    return new EditedLinker(linker) {
       @Override
       public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
         kv.clear();
@@ -442,7 +437,7 @@ public final class RestoreMutants {
                 throw e;
               }
             });
-    return new TamperedLinker(linker) {
+    return new EditedLinker(linker) {
       @Override
       public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
         thrown.clear();

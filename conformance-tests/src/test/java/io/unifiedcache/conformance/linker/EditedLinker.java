@@ -6,6 +6,7 @@ import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.CancelOutcome;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.Drained;
+import io.unifiedcache.api.linker.LayerProgress;
 import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.LinkerStats;
 import io.unifiedcache.api.linker.LoadBatch;
@@ -15,11 +16,11 @@ import io.unifiedcache.api.linker.TransferRequest;
 import java.time.Duration;
 import java.util.List;
 
-/** What a linker says and does, but for what is overridden. */
-class TamperedLinker implements CacheLinker {
-  private final CacheLinker linker;
+/** A linker that does as another does, but for the methods that a mutant overrides. */
+class EditedLinker implements CacheLinker {
+  final CacheLinker linker;
 
-  TamperedLinker(CacheLinker linker) {
+  EditedLinker(CacheLinker linker) {
     this.linker = linker;
   }
 
@@ -35,7 +36,12 @@ class TamperedLinker implements CacheLinker {
 
   @Override
   public LoadBatch startLayerWiseLoading() {
-    return linker.startLayerWiseLoading();
+    return started(linker.startLayerWiseLoading());
+  }
+
+  /** Returns the batch to hand out in place of one that was started. */
+  LoadBatch started(LoadBatch batch) {
+    return batch;
   }
 
   @Override
@@ -76,5 +82,24 @@ class TamperedLinker implements CacheLinker {
   @Override
   public void close() {
     linker.close();
+  }
+
+  /** A batch that does as another does, but for the methods that a mutant overrides. */
+  static class EditedBatch implements LoadBatch {
+    final LoadBatch batch;
+
+    EditedBatch(LoadBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public List<String> requests() {
+      return batch.requests();
+    }
+
+    @Override
+    public LayerProgress awaitLayer(int layer, Duration atMost) {
+      return batch.awaitLayer(layer, atMost);
+    }
   }
 }

@@ -4,62 +4,37 @@ import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.ObjectKey;
-import io.unifiedcache.api.config.Option;
-import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.ClearResult;
 import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.Registration;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
-import io.unifiedcache.conformance.LinkerSpec;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
-import java.util.function.UnaryOperator;
+import java.util.function.Supplier;
 
-/** What a store says and does, but for what is overridden. */
-class TamperedStore implements CacheStore {
-  private final CacheStore store;
+/**
+ * What a broken linker puts between itself and its store: it does as the store does, but for the
+ * methods that a mutant overrides.
+ */
+class EditedStore implements CacheStore {
+  final CacheStore store;
 
-  TamperedStore(CacheStore store) {
+  EditedStore(CacheStore store) {
     this.store = store;
   }
 
-  /** Returns a description of the same linker over an edited store. */
-  static LinkerSpec under(LinkerSpec spec, UnaryOperator<CacheStore> edit) {
-    CacheStoreProvider real = spec.backend();
-    CacheStoreProvider edited =
-        new CacheStoreProvider() {
-          @Override
-          public String name() {
-            return real.name();
-          }
-
-          @Override
-          public List<Option<?>> options() {
-            return real.options();
-          }
-
-          @Override
-          public Set<Capability> capabilities() {
-            return real.capabilities();
-          }
-
-          @Override
-          public CacheStore open(Settings settings, StoreContext context) {
-            return edit.apply(real.open(settings, context));
-          }
-        };
-    return new LinkerSpec(
-        edited, spec.identity(), spec.pools(), spec.ranks(), spec.settings(), spec.instance());
+  /** Makes any call that has an answer for each of some entries. */
+  BatchResult call(int entries, Supplier<BatchResult> call) {
+    return call.get();
   }
 
   @Override
@@ -74,27 +49,53 @@ class TamperedStore implements CacheStore {
 
   @Override
   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
-    return store.exists(keys, by);
+    return call(keys.size(), () -> store.exists(keys, by));
   }
 
   @Override
   public BatchResult put(List<PutOp> ops, Deadline by) {
-    return store.put(ops, by);
+    return call(ops.size(), () -> store.put(ops, by));
   }
 
   @Override
   public BatchResult get(List<GetOp> ops, Deadline by) {
-    return store.get(ops, by);
+    return call(ops.size(), () -> store.get(ops, by));
   }
 
   @Override
   public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
-    return store.openSession(keys, by);
+    return new EditedSession(store.openSession(keys, by), keys.size());
+  }
+
+  /** A session whose calls are {@link #call calls} of the store. */
+  class EditedSession implements ReadSession {
+    final ReadSession session;
+    private final int entries;
+
+    EditedSession(ReadSession session, int entries) {
+      this.session = session;
+      this.entries = entries;
+    }
+
+    @Override
+    public BatchResult opened() {
+      return call(entries, session::opened);
+    }
+
+    @Override
+    public BatchResult read(List<ReadOp> ops, Deadline by) {
+      return call(ops.size(), () -> session.read(ops, by));
+    }
+
+    @Override
+    public void close() {
+      session.close();
+    }
   }
 
   @Override
   public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
-    return store.remove(keys, evenIfLeased, by);
+    return call(keys.size(), () -> store.remove(keys, evenIfLeased, by));
   }
 
   @Override
