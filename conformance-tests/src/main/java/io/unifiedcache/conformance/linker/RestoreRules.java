@@ -144,8 +144,7 @@ public final class RestoreRules {
     List<Engine> ranks = rig.ranks(2, plan -> packed(plan, PoolName.KV, Engine.SIDE));
     List<Prompt> prompts =
         rig.onEach(
-            ranks,
-            engine -> new Prompt(engine, 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1)));
+            ranks, engine -> new Prompt(engine, 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1)));
     List<List<String>> shown = new ArrayList<>();
     shown.add(List.of("1111", "1010", "1111", "1100"));
     shown.add(List.of("1111", "0101", "1111", "1010"));
@@ -163,8 +162,7 @@ public final class RestoreRules {
       }
       RestorablePrefixes both = prompts.get(0).expected(4).intersect(prompts.get(1).expected(4));
       List<Integer> observed =
-          rig.onEach(
-              ranks, engine -> prompts.get(ranks.indexOf(engine)).lookup(4).usablePages());
+          rig.onEach(ranks, engine -> prompts.get(ranks.indexOf(engine)).lookup(4).usablePages());
       trial.expect(
           observed.equals(List.of(both.longest(), both.longest())),
           "the longest length that rank 0, with %s, and rank 1, with %s, can both resume at to be"
@@ -266,7 +264,8 @@ public final class RestoreRules {
                     .pool(STATES, STATES, Component.PACKED)
                     .open();
             Prompt prompt =
-                new Prompt(engine, "p" + most % 10 + "x", 5).ask(PoolQuery.trailingPages(Engine.SIDE, 2));
+                new Prompt(engine, "p" + most % 10 + "x", 5)
+                    .ask(PoolQuery.trailingPages(Engine.SIDE, 2));
             for (String pattern : List.of("11111", "11011", "10000", "01111", "00000")) {
               prompt.show(PoolName.KV, pattern);
               expectBounded(trial, prompt, (pattern + "0").indexOf('0'));
@@ -309,8 +308,7 @@ public final class RestoreRules {
                 + hits
                 + " pages that KV has, and for nothing else",
             () -> "it asks for " + Trial.name(key) + " in " + describe(calls));
-        trial.expect(
-            asked.add(key), what + " to ask for each key once", () -> "twice for " + key);
+        trial.expect(asked.add(key), what + " to ask for each key once", () -> "twice for " + key);
       }
     }
     long limit = engine.store().limits().batch();

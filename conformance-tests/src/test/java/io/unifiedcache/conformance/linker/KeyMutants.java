@@ -82,8 +82,7 @@ public final class KeyMutants {
             "key.isolation",
             "an absent model is an empty one",
             "to share no object",
-            identified(
-                old -> old.model().isPresent() ? old : old.toBuilder().model("").build())),
+            identified(old -> old.model().isPresent() ? old : old.toBuilder().model("").build())),
         Edits.mutant(
             "key.isolation",
             "tag and model are joined",
@@ -148,8 +147,7 @@ public final class KeyMutants {
             marked(
                 old ->
                     Optional.of(
-                        String.format(
-                            Locale.getDefault(), "%d", old.pageTokens().orElse(1))))),
+                        String.format(Locale.getDefault(), "%d", old.pageTokens().orElse(1))))),
         Edits.mutant(
             "key.deterministic",
             "keys have the name of the time zone",
@@ -175,7 +173,8 @@ public final class KeyMutants {
             "an empty part at the end is kept",
             "= filter",
             spec -> {
-              boolean ends = spec.identity().model().filter(model -> model.endsWith("/")).isPresent();
+              boolean ends =
+                  spec.identity().model().filter(model -> model.endsWith("/")).isPresent();
               return LinkerFactory.unifiedCache()
                   .open(ends ? with(spec, settings -> settings.remove(EMPTY_SEGMENTS)) : spec);
             }));
@@ -193,8 +192,7 @@ public final class KeyMutants {
 
   private static LinkerFactory over(Edit edit) {
     return spec ->
-        LinkerFactory.unifiedCache()
-            .open(Edits.withStore(spec, store -> edit.apply(spec, store)));
+        LinkerFactory.unifiedCache().open(Edits.withStore(spec, store -> edit.apply(spec, store)));
   }
 
   private static LinkerFactory tagging(String form, boolean reading, boolean writing) {
@@ -274,12 +272,7 @@ public final class KeyMutants {
 
   private static LinkerSpec identified(LinkerSpec spec, CacheIdentity identity) {
     return new LinkerSpec(
-        spec.backend(),
-        identity,
-        spec.pools(),
-        spec.ranks(),
-        spec.settings(),
-        spec.instance());
+        spec.backend(), identity, spec.pools(), spec.ranks(), spec.settings(), spec.instance());
   }
 
   private interface Mark {
@@ -291,9 +284,7 @@ public final class KeyMutants {
     return identified(
         old ->
             old.model().isPresent() && old.revision().isPresent()
-                ? old.toBuilder()
-                    .salt(old.salt().orElse("") + mark.of(old).orElse(""))
-                    .build()
+                ? old.toBuilder().salt(old.salt().orElse("") + mark.of(old).orElse("")).build()
                 : old);
   }
 

@@ -53,8 +53,7 @@ public final class RestoreMutants {
             "restore.trailing-window",
             "a long window is taken for all pages, so that nothing behind a hole counts",
             "longest restorable length",
-            asking(
-                query -> query.window() > 2 ? PoolQuery.allPages(query.source()) : query)),
+            asking(query -> query.window() > 2 ? PoolQuery.allPages(query.source()) : query)),
         Edits.mutant(
             "restore.trailing-window",
             "no prefix shorter than a long window is admitted",
