@@ -240,14 +240,14 @@ public final class LinkerKeyRules {
     trial.expectEqual("the keys of " + what + " with equal input", usual, keysOfLinker(rig));
   }
 
-  /** Returns the keys that a new linker uses; everything it is given is made anew. */
+  /** Returns the keys that a new linker uses, with a new identity and new names of pages. */
   private static Set<ObjectKey> keysOfLinker(LinkerRig rig) {
     Engine engine =
         packed(rig.engine())
             .identity(
                 identity ->
                     identity
-                        .model(new StringBuilder("I").append('i').toString())
+                        .model("Ii")
                         .revision("Ii")
                         .elementType("I8i")
                         .pageTokens(16)
@@ -257,8 +257,8 @@ public final class LinkerKeyRules {
     var unused = engine.linker().lookup(pages, engine.queries());
     engine.fill(pages.getFirst(), 0);
     engine.linker().offload(engine.request("o", pages.subList(0, 1), 0));
-    // A key that the store does not take was seen, too.
-    var ended = engine.pollOffload();
+    // How it ends does not matter: a key that the store does not take was seen, too.
+    var unusedCompletion = engine.pollOffload();
     engine.close();
     return keys(engine);
   }
