@@ -1,14 +1,23 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.backend.ProviderRules;
+import io.unifiedcache.conformance.linker.LifecycleRules;
+import io.unifiedcache.conformance.linker.LoadRules;
+import io.unifiedcache.conformance.linker.OffloadRules;
+import io.unifiedcache.conformance.linker.RestoreRules;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import io.unifiedcache.conformance.store.BatchRules;
 import io.unifiedcache.conformance.store.CapabilityRules;
+import io.unifiedcache.conformance.store.CapacityRules;
+import io.unifiedcache.conformance.store.ConcurrencyRules;
 import io.unifiedcache.conformance.store.FailureRules;
 import io.unifiedcache.conformance.store.KeyRules;
 import io.unifiedcache.conformance.store.LargeRules;
+import io.unifiedcache.conformance.store.LifeRules;
 import io.unifiedcache.conformance.store.LimitRules;
 import io.unifiedcache.conformance.store.MemoryRules;
 import io.unifiedcache.conformance.store.ObjectRules;
+import io.unifiedcache.conformance.store.ProcessRules;
 import io.unifiedcache.conformance.store.ReferenceStore;
 import io.unifiedcache.conformance.store.SessionRules;
 import io.unifiedcache.conformance.store.VersionRules;
@@ -28,7 +37,17 @@ final class Rules {
               SessionRules.class,
               FailureRules.class,
               MemoryRules.class,
-              CapabilityRules.class));
+              CapabilityRules.class,
+              LifeRules.class,
+              CapacityRules.class,
+              ConcurrencyRules.class,
+              ProcessRules.class,
+              io.unifiedcache.conformance.linker.KeyRules.class,
+              RestoreRules.class,
+              LoadRules.class,
+              OffloadRules.class,
+              LifecycleRules.class,
+              ProviderRules.class));
 
   private Rules() {}
 

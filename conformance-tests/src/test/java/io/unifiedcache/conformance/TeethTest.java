@@ -2,6 +2,7 @@ package io.unifiedcache.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.unifiedcache.conformance.backend.ProviderMutants;
 import io.unifiedcache.conformance.store.FailureMutants;
 import io.unifiedcache.conformance.store.StateMutants;
 import io.unifiedcache.conformance.store.StoreMutants;
@@ -16,7 +17,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The suite catches what is broken on purpose, and says why. */
 class TeethTest {
   static Stream<Mutant> all() {
-    return Stream.of(StoreMutants.all(), StateMutants.all(), FailureMutants.all())
+    return Stream.of(
+            StoreMutants.all(), StateMutants.all(), FailureMutants.all(), ProviderMutants.all())
         .flatMap(List::stream);
   }
 
