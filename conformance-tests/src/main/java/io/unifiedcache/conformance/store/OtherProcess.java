@@ -1,10 +1,12 @@
 package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.conformance.StoreProcess;
 import io.unifiedcache.conformance.StoreUnderTest;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.linker.Backends;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -26,6 +28,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
 
 /**
  * Another process that has the store under test open, and does with it what it is asked.
@@ -100,8 +103,11 @@ final class OtherProcess implements AutoCloseable {
 
   private static String classPath(Class<?> provider) {
     Set<String> entries = new LinkedHashSet<>();
-    entries.add(placeOf(provider));
-    entries.add(placeOf(StoreProcess.class));
+    // Those first that a class loader of its own may have found elsewhere.
+    for (Class<?> each :
+        List.of(provider, StoreProcess.class, Backends.class, CacheStore.class, Logger.class)) {
+      entries.add(placeOf(each));
+    }
     for (String path : List.of("java.class.path", "jdk.module.path")) {
       for (String entry : System.getProperty(path, "").split(File.pathSeparator, -1)) {
         entries.add(entry);
@@ -116,7 +122,7 @@ final class OtherProcess implements AutoCloseable {
   }
 
   /** Returns the jar or folder that a class was loaded from; empty if it is in neither. */
-  private static String placeOf(Class<?> loaded) {
+  static String placeOf(Class<?> loaded) {
     String name = loaded.getName().replace('.', '/') + ".class";
     URL url = loaded.getResource("/" + name);
     String text = url == null ? "" : url.toString();
