@@ -48,6 +48,9 @@ public final class Trial {
   /** Long enough for anything that is not stuck. */
   public static final Duration PATIENCE = Duration.ofSeconds(20);
 
+  /** The bytes that names of keys take at most, where they are not long on purpose. */
+  private static final int ROOM = 40;
+
   private final RuleCatalogue.Entry entry;
   private final Run run;
   private final Random random;
@@ -168,9 +171,11 @@ public final class Trial {
 
   // Keys and memory.
 
-  /** Returns what every key of this rule begins with. */
+  /** Returns what every key of this rule begins with: a fraction of what a key may have. */
   public KeyPrefix prefix() {
-    return KeyPrefix.of(run.prefix() + entry.id() + "/");
+    String readable = run.prefix() + entry.id() + "/";
+    String brief = run.prefix() + Integer.toUnsignedString(entry.id().hashCode(), 36) + "/";
+    return KeyPrefix.of(readable.length() + ROOM <= limits().keyBytes() ? readable : brief);
   }
 
   /** Returns a key of this rule. */

@@ -22,7 +22,7 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
 class ReportFilesTest {
-  @TempDir private Path folder;
+  @TempDir Path folder = Path.of("");
 
   private static final ConformanceReport REPORT =
       new ConformanceReport(

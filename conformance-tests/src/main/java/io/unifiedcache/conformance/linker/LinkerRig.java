@@ -1,0 +1,249 @@
+package io.unifiedcache.conformance.linker;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.conformance.run.Trial;
+import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.linker.rank.LocalRanks;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+
+/**
+ * What a rule of linkers is tried with: small engines, each with a linker over the store under
+ * test, whose objects no other rule and no other run meets.
+ *
+ * <p>A store may evict at any time. {@link #attempt} tries the rule again if that came between.
+ *
+ * <p>Used by the thread of the rule, and by those that it starts with {@link #onEach}.
+ */
+final class LinkerRig {
+  /** How often a rule is tried on a store that loses objects by itself. */
+  private static final int ATTEMPTS = 4;
+
+  private static final SecureRandom FRESH = new SecureRandom();
+
+  private final Trial trial;
+  private final String tag = Long.toString(FRESH.nextLong() >>> 28, Character.MAX_RADIX);
+  private final List<Engine> engines = new CopyOnWriteArrayList<>();
+  private final List<FaultInjectingStore> stores = new CopyOnWriteArrayList<>();
+  private final Set<ObjectKey> stored = ConcurrentHashMap.newKeySet();
+  private final List<Runnable> ends = new CopyOnWriteArrayList<>();
+
+  private LinkerRig(Trial trial) {
+    this.trial = trial;
+  }
+
+  /** Tries a rule, and closes everything it has opened. */
+  static void attempt(Trial trial, Consumer<LinkerRig> rule) {
+    for (int i = 1; ; i++) {
+      LinkerRig rig = new LinkerRig(trial);
+      try {
+        rig.tryOnce(rule);
+        return;
+      } catch (Violation | CacheException e) {
+        rig.throwViolationOfStore();
+        if (!rig.storeLostObjects()) {
+          throw e;
+        }
+        if (i == ATTEMPTS) {
+          throw trial.noHook(
+              "a store that keeps a few small objects for as long as the rule takes");
+        }
+      }
+    }
+  }
+
+  private void tryOnce(Consumer<LinkerRig> rule) {
+    Throwable problem = null;
+    try {
+      rule.accept(this);
+    } catch (RuntimeException | Error e) {
+      problem = e;
+      throw e;
+    } finally {
+      try {
+        end();
+      } catch (RuntimeException | Error e) {
+        if (problem == null) {
+          throw e;
+        }
+        problem.addSuppressed(e);
+      }
+    }
+    throwViolationOfStore();
+  }
+
+  /** What the store under test does wrong is not the fault of the linker, which has caught it. */
+  private void throwViolationOfStore() {
+    for (FaultInjectingStore each : stores) {
+      Violation violation = each.violation();
+      if (violation != null) {
+        throw violation;
+      }
+    }
+  }
+
+  private boolean storeLostObjects() {
+    return stores.stream().anyMatch(each -> !each.lost().isEmpty());
+  }
+
+  private void end() {
+    ends.forEach(Runnable::run);
+    stores.forEach(FaultInjectingStore::release);
+    RuntimeException first = null;
+    Violation violation = null;
+    for (Engine each : engines.reversed()) {
+      try {
+        each.close();
+      } catch (Violation e) {
+        violation = violation == null ? e : violation;
+      } catch (RuntimeException e) {
+        first = first == null ? e : first;
+      }
+    }
+    if (violation != null) {
+      throw violation;
+    }
+    if (first != null) {
+      throw first;
+    }
+  }
+
+  /** Returns the trial. */
+  Trial trial() {
+    return trial;
+  }
+
+  /**
+   * Returns the tag of every identity of this rig: part of each object key, and never used before.
+   */
+  String tag() {
+    return tag;
+  }
+
+  /** Returns how long to wait for what comes by itself, on any store that is not stuck. */
+  Duration patience() {
+    return trial.effort().quick() ? Duration.ofSeconds(6) : Trial.PATIENCE;
+  }
+
+  /** Returns how long to watch that something does not happen. */
+  Duration moment() {
+    return Duration.ofMillis(trial.effort().quick() ? 15 : 60);
+  }
+
+  /** Lets time pass in which something could happen that should not. */
+  void pause(Duration time) {
+    Deadline by = Deadline.after(time);
+    while (!by.hasPassed()) {
+      LockSupport.parkNanos(by.remainingNanos());
+    }
+  }
+
+  /** Waits until something is so. Fails the rule if it does not become so. */
+  void await(String expected, BooleanSupplier condition, Supplier<String> observed) {
+    Deadline by = Deadline.after(patience());
+    while (!condition.getAsBoolean()) {
+      if (by.hasPassed() || storeLostObjects()) {
+        throw new Violation(expected + " within " + patience().toSeconds() + " s", observed.get());
+      }
+      pause(Duration.ofMillis(1));
+    }
+  }
+
+  /** Returns the answer of a call. Fails the rule if it does not come back. */
+  <T> T awaited(String what, Callable<T> call) {
+    Future<T> answer = trial.start("call", call);
+    await(what + " to return", answer::isDone, () -> "it has not");
+    return trial.await(what, answer);
+  }
+
+  /** Returns a plan of an engine, of pool {@code kv} alone and with no other rank. */
+  Engine.Plan engine() {
+    return new Engine.Plan(this);
+  }
+
+  /** Opens engines of several tensor ranks. */
+  List<Engine> ranks(int count, UnaryOperator<Engine.Plan> change) {
+    List<RankCollective> members = LocalRanks.of(count);
+    List<Engine.Plan> plans =
+        members.stream()
+            .map(
+                member ->
+                    change.apply(
+                        engine()
+                            .ranks(member)
+                            .identity(identity -> identity.tensor(member.rank(), count))))
+            .toList();
+    return plans.stream().map(Engine.Plan::open).toList();
+  }
+
+  /** Does a step on every engine at once, each in a thread of its own; results by engine. */
+  <T> List<T> onEach(List<Engine> all, Function<Engine, T> step) {
+    List<Future<T>> futures = new ArrayList<>();
+    for (int i = 0; i < all.size(); i++) {
+      Engine engine = all.get(i);
+      Callable<T> call = () -> step.apply(engine);
+      futures.add(trial.start("rank-" + i, call));
+    }
+    return futures.stream()
+        .map(each -> trial.await("rank " + futures.indexOf(each), each))
+        .toList();
+  }
+
+  /** Tells whether linkers can read parts of objects here. */
+  boolean canReadRanges() {
+    return trial.has(Capability.RANGED_READ);
+  }
+
+  /** Returns the names of pages: a text and a number, counted from 0. */
+  static List<PageKey> pages(String name, int count) {
+    return IntStream.range(0, count).mapToObj(i -> new PageKey(name + i)).toList();
+  }
+
+  /** Returns the store under test, as it is below all faults. */
+  CacheStore storeUnderTest() {
+    return trial.store();
+  }
+
+  /** Returns a deadline that is far off for anything that is not stuck. */
+  Deadline soon() {
+    return Deadline.after(patience());
+  }
+
+  /** Returns the objects that were put and not removed, through whichever engine. */
+  Set<ObjectKey> stored() {
+    return stored;
+  }
+
+  /** Has something done when the rule ends, before anything is closed. */
+  void atEnd(Runnable action) {
+    ends.add(action);
+  }
+
+  void add(FaultInjectingStore store) {
+    stores.add(store);
+  }
+
+  void add(Engine engine) {
+    engines.add(engine);
+  }
+}
