@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.ObjectKey;
@@ -19,6 +20,7 @@ import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -107,8 +109,7 @@ public final class CapacityRules {
     for (int i = 0; i < rounds; i++) {
       ObjectKey key = trial.key("too-large-" + i);
       BatchResult result = put(trial, store, key, source);
-      String what =
-          "put of %d bytes into a store of %d".formatted(tooLarge, small.capacity());
+      String what = "put of %d bytes into a store of %d".formatted(tooLarge, small.capacity());
       if (tooLarge <= store.limits().objectBytes()) {
         trial.expectFailure(what, result, 0, FailureCode.NO_SPACE);
       } else {
@@ -211,8 +212,8 @@ public final class CapacityRules {
     int steps = trial.effort().rounds(2_000);
     List<Model> models = new ArrayList<>();
     for (int i = 0; i < writers; i++) {
-      models.add(new Model(
-              trial, small, "mixed-" + i + "-", new Random(trial.random().nextLong())));
+      models.add(
+          new Model(trial, small, "mixed-" + i + "-", new Random(trial.random().nextLong())));
     }
     trial.together(
         writers + 1,
@@ -362,10 +363,7 @@ public final class CapacityRules {
       ReadOp read = new ReadOp(0, List.of(new Range(0, target)));
       if (session.read(List.of(read), trial.soon()).isOk(0)) {
         trial.expectBytes(
-            "an object that a session holds while others take its room",
-            new Content(1),
-            target,
-            0);
+            "an object that a session holds while others take its room", new Content(1), target, 0);
       }
     }
   }
@@ -389,9 +387,10 @@ public final class CapacityRules {
       sources.add(trial.memory(bytes, new Content(i)));
     }
     AtomicInteger reading = new AtomicInteger(readers);
-    AtomicInteger puts = new AtomicInteger();
+    AtomicInteger reads = new AtomicInteger();
     AtomicInteger whole = new AtomicInteger();
     int rounds = trial.effort().rounds(2_000);
+    Deadline enough = Deadline.after(Duration.ofSeconds(3));
     List<Random> randoms = new ArrayList<>();
     for (int i = 0; i <= readers; i++) {
       randoms.add(new Random(trial.random().nextLong()));
@@ -401,21 +400,17 @@ public final class CapacityRules {
         part -> {
           Random random = randoms.get(part);
           if (part == readers) {
-            try {
-              // All of them do not fit, so that each put takes the room of another.
-              while (reading.get() > 0) {
-                int i = random.nextInt(keys.size());
-                put(trial, store, keys.get(i), sources.get(i));
-                puts.incrementAndGet();
-              }
-            } finally {
-              puts.set(Integer.MAX_VALUE / 2);
+            // All of them do not fit, so that each put takes the room of another.
+            while (reading.get() > 0) {
+              int i = random.nextInt(keys.size());
+              put(trial, store, keys.get(i), sources.get(i));
             }
             return;
           }
           HostMemory target = trial.memory(bytes);
           try {
-            for (int round = 0; round < rounds || puts.get() < rounds / 2; round++) {
+            while (reads.get() < rounds || (whole.get() < rounds / 2 && !enough.hasPassed())) {
+              reads.incrementAndGet();
               int i = random.nextInt(keys.size());
               GetOp get = new GetOp(keys.get(i), List.of(target));
               if (store.get(List.of(get), trial.soon()).isOk(0)) {

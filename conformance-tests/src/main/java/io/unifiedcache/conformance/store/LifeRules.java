@@ -144,8 +144,7 @@ public final class LifeRules {
             while (goOn) {
               reading.countDown();
               goOn = !over.get();
-              BatchResult got =
-                  store.get(List.of(new GetOp(key, List.of(target))), trial.soon());
+              BatchResult got = store.get(List.of(new GetOp(key, List.of(target))), trial.soon());
               if (got.isOk(0)) {
                 trial.expectBytes("an object read while it is removed", content, target, 0);
               }
@@ -171,8 +170,8 @@ public final class LifeRules {
               + " would match), and says how many, or what it could not remove; it removes"
               + " everything only when asked for that explicitly.",
       hint =
-          "Compare the prefix with each key character by character; quote it if it becomes part of a"
-              + " pattern or a query, and count what was removed, not what was looked at.")
+          "Compare the prefix with each key character by character; quote it if it becomes part of"
+              + " a pattern or a query, and count what was removed, not what was looked at.")
   static void clear(Trial trial) {
     ClearResult none =
         trial.store().clear(KeyPrefix.of(trial.key("never-put/").value()), trial.soon());
@@ -185,8 +184,12 @@ public final class LifeRules {
               under,
               List.of(under, under + "/1", under + "/b/2", under + "b", under + " 3"),
               List.of(
-                  "tree-" + attempt, "tree-" + attempt + "/", "tree-" + attempt + "/A/1",
-                  "tree-" + attempt + "/b/a", "Tree-" + attempt + "/a/1", "x/" + under));
+                  "tree-" + attempt,
+                  "tree-" + attempt + "/",
+                  "tree-" + attempt + "/A/1",
+                  "tree-" + attempt + "/b/a",
+                  "Tree-" + attempt + "/a/1",
+                  "x/" + under));
         });
     for (String pattern : PATTERNS) {
       trial.despiteEviction(
@@ -361,7 +364,8 @@ public final class LifeRules {
   private static void expectListed(
       Trial trial, String what, ObjectKey prefix, Set<ObjectKey> least, Set<ObjectKey> most) {
     List<ObjectKey> passed = new ArrayList<>();
-    trial.store()
+    trial
+        .store()
         .list(
             KeyPrefix.of(prefix.value()),
             key -> {
@@ -443,7 +447,8 @@ public final class LifeRules {
       script.expect("a session with a read of a present and of an absent object", store.stats());
     }
     if (trial.has(Capability.REMOVE)) {
-      script.remove(List.of(keys.get(1), keys.get(3)).subList(0, trial.limits().batch() > 1 ? 2 : 1));
+      script.remove(
+          List.of(keys.get(1), keys.get(3)).subList(0, trial.limits().batch() > 1 ? 2 : 1));
       script.expect("a remove of a present and of an absent object", store.stats());
     }
     if (trial.has(Capability.CLEAR)) {
@@ -519,8 +524,7 @@ public final class LifeRules {
         try (ReadSession session = store.openSession(List.of(key), trial.soon())) {
           failed += session.opened().count(ObjectStatus.FAILED);
           List<Range> half = List.of(new Range(0, trial.memory(bytes / 2)));
-          countRead(
-              session.read(List.of(new ReadOp(0, half)), trial.soon()).status(0), bytes / 2);
+          countRead(session.read(List.of(new ReadOp(0, half)), trial.soon()).status(0), bytes / 2);
         }
       }
     }
@@ -591,12 +595,13 @@ public final class LifeRules {
       alone = true,
       text =
           "Close is idempotent and waits for calls in flight or stops them, within a bound."
-              + " Afterwards no target memory changes and every call is CLOSED. 200 opens and closes"
-              + " (as many as fit in 20 s, at least 20, where one takes long) leave threads,"
+              + " Afterwards no target memory changes and every call is CLOSED. 200 opens and"
+              + " closes (as many as fit in 20 s, at least 20, where one takes long) leave threads,"
               + " descriptors and native memory level.",
       hint =
           "Count the calls in flight, refuse new ones first, then wait for the count to be zero,"
-              + " and only then free what they use; end every thread and descriptor that open made.")
+              + " and only then free what they use; end every thread and descriptor that open"
+              + " made.")
   static void close(Trial trial) {
     closeWhileInUse(trial);
     closedIsClosed(trial);
@@ -623,7 +628,8 @@ public final class LifeRules {
         ObjectKey key = keys.get(i);
         HostMemory target = targets.get(i);
         users.add(
-            trial.start("user " + i, () -> useUntilClosed(trial, store, key, source, target, busy)));
+            trial.start(
+                "user " + i, () -> useUntilClosed(trial, store, key, source, target, busy)));
       }
       awaitAll(trial, busy);
       Future<Boolean> closing =
@@ -652,7 +658,8 @@ public final class LifeRules {
     try {
       closing.get(bound.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      trial.expect(false, what + " to return within " + bound.toMillis() + " ms", () -> "it did not");
+      trial.expect(
+          false, what + " to return within " + bound.toMillis() + " ms", () -> "it did not");
     } catch (ExecutionException e) {
       trial.await(what, closing);
     } catch (InterruptedException e) {
@@ -751,8 +758,7 @@ public final class LifeRules {
           () -> session.read(List.of(new ReadOp(0, List.of(range))), trial.soon()));
     }
     calls.forEach(
-        (name, call) ->
-            trial.expectRefused(name + " of a closed store", FailureCode.CLOSED, call));
+        (name, call) -> trial.expectRefused(name + " of a closed store", FailureCode.CLOSED, call));
     trial.expectFilled("the target of a get of a closed store", SCRIBBLE, target);
     if (session != null) {
       session.close();
@@ -837,7 +843,8 @@ public final class LifeRules {
     }
 
     /** Returns what has grown with the number of cycles, or null. */
-    @org.jspecify.annotations.Nullable String growth(Footprint after, int cycles) {
+    @org.jspecify.annotations.Nullable
+    String growth(Footprint after, int cycles) {
       long few = cycles / 2;
       if (after.threads - threads > few) {
         return "%d threads have become %d".formatted(threads, after.threads);

@@ -86,7 +86,8 @@ final class OtherProcess implements AutoCloseable {
   private static ProcessBuilder named(StoreUnderTest subject) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xshare:auto"));
+    command.addAll(
+        List.of("--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xshare:auto"));
     String libraries = System.getProperty("java.library.path");
     if (libraries != null && !libraries.isEmpty()) {
       command.add("-Djava.library.path=" + libraries);

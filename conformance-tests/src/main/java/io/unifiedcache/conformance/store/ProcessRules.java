@@ -130,10 +130,8 @@ public final class ProcessRules {
   private static void expectPutAgain(Trial trial, CacheStore store, List<Sized> objects) {
     for (Sized each : objects) {
       HostMemory source = trial.memory(each.bytes(), each.content());
-      BatchResult result =
-          store.put(List.of(new PutOp(each.key(), List.of(source))), trial.soon());
-      trial.expectStatus(
-          "put after reopening", result, 0, ObjectStatus.OK, ObjectStatus.PRESENT);
+      BatchResult result = store.put(List.of(new PutOp(each.key(), List.of(source))), trial.soon());
+      trial.expectStatus("put after reopening", result, 0, ObjectStatus.OK, ObjectStatus.PRESENT);
       trial.expectObject(store, each.key(), each.content(), each.bytes());
     }
   }
@@ -226,8 +224,7 @@ public final class ProcessRules {
 
   private static boolean isWhole(Trial trial, CacheStore store, Sized object, boolean stored) {
     HostMemory target = trial.memory(object.bytes());
-    BatchResult got =
-        store.get(List.of(new GetOp(object.key(), List.of(target))), trial.soon());
+    BatchResult got = store.get(List.of(new GetOp(object.key(), List.of(target))), trial.soon());
     String what =
         "get, after kill -9, of an object whose put "
             + (stored ? "had been answered OK" : "had not been answered");
@@ -408,7 +405,8 @@ public final class ProcessRules {
     }
     long here = ProcessHandle.current().pid();
     try (CacheStore holder = trial.open()) {
-      expectRefused(trial, "open while it is open here", here, "conformance-" + trial.subject().name());
+      expectRefused(
+          trial, "open while it is open here", here, "conformance-" + trial.subject().name());
       trial.put(holder, trial.key("held"), new Content(1), 1);
     }
     OtherProcess other = OtherProcess.start(trial);

@@ -491,7 +491,9 @@ public class ReferenceStore implements CacheStore {
     return bytes;
   }
 
-  /** Lets go of the bytes of an object that was evicted or removed; sessions may hold them still. */
+  /**
+   * Lets go of the bytes of an object that was evicted or removed; sessions may hold them still.
+   */
   protected void release(byte[] bytes) {}
 
   /** Fills a target with the bytes from {@code offset} on. */

@@ -231,8 +231,7 @@ public final class CapacityMutants {
     }
 
     @Override
-    protected void remove(
-        ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
+    protected void remove(ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
       Long size = sizes.remove(key);
       if (size != null && !listed(KeyPrefix.of(key.value())).contains(key)) {
         error -= size;

@@ -70,8 +70,7 @@ public final class ConcurrencyMutants {
         if (result.status(i) == ObjectStatus.FAILED) {
           remembered.failed(i, result.failure(i));
         } else {
-          remembered.set(
-              i, known.contains(keys.get(i)) ? ObjectStatus.OK : result.status(i));
+          remembered.set(i, known.contains(keys.get(i)) ? ObjectStatus.OK : result.status(i));
         }
       }
       known.addAll(seen);
@@ -79,8 +78,7 @@ public final class ConcurrencyMutants {
     }
 
     @Override
-    protected void remove(
-        ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
+    protected void remove(ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
       known.remove(key);
       if (has(key)) {
         pause();
@@ -114,8 +112,7 @@ public final class ConcurrencyMutants {
 
   private static final class RemovesTwice extends Unbounded {
     @Override
-    protected void remove(
-        ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
+    protected void remove(ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
       if (has(key)) {
         pause();
         super.remove(key, evenIfLeased, BatchResult.builder(i + 1), i);

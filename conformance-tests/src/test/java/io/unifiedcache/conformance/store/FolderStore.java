@@ -305,11 +305,7 @@ final class FolderStore implements CacheStore {
   private String temporaryName(Path file) {
     return defect == Defect.ONE_TEMPORARY_PER_KEY
         ? file.getFileName().toString()
-        : ProcessHandle.current().pid()
-            + "-"
-            + System.identityHashCode(this)
-            + "-"
-            + temporaries++;
+        : ProcessHandle.current().pid() + "-" + System.identityHashCode(this) + "-" + temporaries++;
   }
 
   private void write(Path file, PutOp op) throws IOException {
@@ -387,8 +383,7 @@ final class FolderStore implements CacheStore {
     BatchResult.Builder result = BatchResult.builder(keys.size());
     for (int i = 0; i < keys.size(); i++) {
       ObjectKey key = keys.get(i);
-      answer(
-          result, i, key, 0, 0, () -> remove(file(key)) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+      answer(result, i, key, 0, 0, () -> remove(file(key)) ? ObjectStatus.OK : ObjectStatus.ABSENT);
     }
     return result.build();
   }
@@ -516,16 +511,14 @@ final class FolderStore implements CacheStore {
     }
     if (entries > LIMITS.batch()) {
       throw new CacheException(
-          FailureCode.REFUSED,
-          entries + " entries are over the limit of batch, " + LIMITS.batch());
+          FailureCode.REFUSED, entries + " entries are over the limit of batch, " + LIMITS.batch());
     }
   }
 
   private Path file(ObjectKey key) {
     try {
       byte[] digest =
-          MessageDigest.getInstance("SHA-256")
-              .digest(key.value().getBytes(StandardCharsets.UTF_8));
+          MessageDigest.getInstance("SHA-256").digest(key.value().getBytes(StandardCharsets.UTF_8));
       return objects.resolve(HexFormat.of().formatHex(digest));
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException(e);

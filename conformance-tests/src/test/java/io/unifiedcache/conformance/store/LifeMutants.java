@@ -38,7 +38,9 @@ import java.util.regex.PatternSyntaxException;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Stores that go wrong where objects, or the store itself, come to an end, or in their counters. */
+/**
+ * Stores that go wrong where objects, or the store itself, come to an end, or in their counters.
+ */
 public final class LifeMutants {
   private LifeMutants() {}
 
@@ -117,8 +119,7 @@ public final class LifeMutants {
     }
 
     @Override
-    protected void remove(
-        ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
+    protected void remove(ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
       boolean there = listed(KeyPrefix.of(key.value())).contains(key);
       if (there && !evenIfLeased && leased.contains(key)) {
         fail(result, i, StoreFailure.of(FailureCode.BUSY, "the object is leased").asRetryable());
@@ -132,8 +133,7 @@ public final class LifeMutants {
     private boolean removing;
 
     @Override
-    protected void remove(
-        ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
+    protected void remove(ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
       removing = true;
       super.remove(key, evenIfLeased, result, i);
       removing = false;
@@ -161,8 +161,7 @@ public final class LifeMutants {
             (prefix, key) -> startsWithPattern(wild(prefix, '_', "."), key)),
         clearsWhere(
             "clear takes % for any text",
-            "ABSENT",
-            (prefix, key) -> startsWithPattern(wild(prefix, '%', ".*"), key)),
+            "ABSENT", (prefix, key) -> startsWithPattern(wild(prefix, '%', ".*"), key)),
         clearsWhere(
             "clear takes its prefix for a folder",
             "OK",
@@ -207,8 +206,7 @@ public final class LifeMutants {
     }
   }
 
-  private static Mutant clearsWhere(
-      String what, String says, BiPredicate<String, String> matches) {
+  private static Mutant clearsWhere(String what, String says, BiPredicate<String, String> matches) {
     return mutant(
         "store.clear",
         what,
@@ -232,7 +230,10 @@ public final class LifeMutants {
 
   private static List<Mutant> listing() {
     return List.of(
-        lists("list omits what was put last", "not passed on", keys -> keys.subList(0, Math.max(0, keys.size() - 1))),
+        lists(
+            "list omits what was put last",
+            "not passed on",
+            keys -> keys.subList(0, Math.max(0, keys.size() - 1))),
         lists(
             "list passes on a key twice",
             "passed on again",

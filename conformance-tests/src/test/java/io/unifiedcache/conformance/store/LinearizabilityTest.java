@@ -151,11 +151,9 @@ class LinearizabilityTest {
 
     assertThat(holds(undecided)).isTrue();
     assertThat(holds(undecided, call(Effect.FINDS_NONE, 0, 2, 3))).isTrue();
-    assertThat(
-            holds(undecided, call(Effect.FINDS_NONE, 0, 2, 3), call(Effect.FINDS, 1, 4, 5)))
+    assertThat(holds(undecided, call(Effect.FINDS_NONE, 0, 2, 3), call(Effect.FINDS, 1, 4, 5)))
         .isTrue();
-    assertThat(
-            holds(undecided, call(Effect.FINDS, 1, 2, 3), call(Effect.FINDS_NONE, 0, 4, 5)))
+    assertThat(holds(undecided, call(Effect.FINDS, 1, 2, 3), call(Effect.FINDS_NONE, 0, 4, 5)))
         .isFalse();
   }
 
@@ -188,7 +186,8 @@ class LinearizabilityTest {
   void fails_oneWrongRead() {
     for (long seed = 0; seed < 300; seed++) {
       List<Call> calls = explained(new Random(seed), 30);
-      calls.set(15, new Call(1, Effect.FINDS, 1_000, calls.get(15).began(), calls.get(15).returned()));
+      calls.set(
+          15, new Call(1, Effect.FINDS, 1_000, calls.get(15).began(), calls.get(15).returned()));
       assertThat(Linearizability.holds(calls, true)).as("seed %d: %s", seed, calls).isFalse();
     }
   }

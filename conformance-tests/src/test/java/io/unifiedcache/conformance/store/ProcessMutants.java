@@ -19,15 +19,60 @@ public final class ProcessMutants {
   /** Returns all of them. */
   public static List<Mutant> all() {
     return List.of(
-        mutant("store.durable", "an object is visible before it is whole", "kill -9", Mode.EXCLUSIVE, Defect.WRITES_IN_PLACE),
-        mutant("store.durable", "the last put before close is forgotten", "after reopening", Mode.EXCLUSIVE, Defect.FORGETS_LAST),
-        mutant("store.durable", "leftovers of a kill become objects", "kill -9", Mode.EXCLUSIVE, Defect.LISTS_LEFTOVERS),
-        mutant("store.durable", "counts begin at zero when reopened", "objects to have become more", Mode.EXCLUSIVE, Defect.COUNTS_FROM_ZERO),
-        mutant("store.shared", "what was absent once stays so", "after a put in another process", Mode.SHARED, Defect.CACHES_ABSENCE),
-        mutant("store.shared", "a folder that exists already is an error", "FAILED with IO", Mode.SHARED, Defect.FOLDER_MUST_BE_NEW),
-        mutant("store.shared", "processes write to one temporary file", "several", Mode.SHARED, Defect.ONE_TEMPORARY_PER_KEY),
-        mutant("store.exclusive", "two may open it", "it was opened", Mode.EXCLUSIVE, Defect.ANY_HOLDER),
-        mutant("store.exclusive", "the refusal names nobody", "the folder is in use", Mode.EXCLUSIVE, Defect.NAMELESS_HOLDER));
+        mutant(
+            "store.durable",
+            "an object is visible before it is whole",
+            "kill -9",
+            Mode.EXCLUSIVE,
+            Defect.WRITES_IN_PLACE),
+        mutant(
+            "store.durable",
+            "the last put before close is forgotten",
+            "after reopening",
+            Mode.EXCLUSIVE,
+            Defect.FORGETS_LAST),
+        mutant(
+            "store.durable",
+            "leftovers of a kill become objects",
+            "kill -9",
+            Mode.EXCLUSIVE,
+            Defect.LISTS_LEFTOVERS),
+        mutant(
+            "store.durable",
+            "counts begin at zero when reopened",
+            "objects to have become more",
+            Mode.EXCLUSIVE,
+            Defect.COUNTS_FROM_ZERO),
+        mutant(
+            "store.shared",
+            "what was absent once stays so",
+            "after a put in another process",
+            Mode.SHARED,
+            Defect.CACHES_ABSENCE),
+        mutant(
+            "store.shared",
+            "a folder that exists already is an error",
+            "FAILED with IO",
+            Mode.SHARED,
+            Defect.FOLDER_MUST_BE_NEW),
+        mutant(
+            "store.shared",
+            "processes write to one temporary file",
+            "several",
+            Mode.SHARED,
+            Defect.ONE_TEMPORARY_PER_KEY),
+        mutant(
+            "store.exclusive",
+            "two may open it",
+            "it was opened",
+            Mode.EXCLUSIVE,
+            Defect.ANY_HOLDER),
+        mutant(
+            "store.exclusive",
+            "the refusal names nobody",
+            "the folder is in use",
+            Mode.EXCLUSIVE,
+            Defect.NAMELESS_HOLDER));
   }
 
   private static Mutant mutant(String rule, String what, String says, Mode mode, Defect defect) {

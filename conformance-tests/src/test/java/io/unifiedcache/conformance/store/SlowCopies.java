@@ -8,7 +8,9 @@ import java.lang.foreign.ValueLayout;
 import java.util.HashSet;
 import java.util.Set;
 
-/** Lets other calls in while it copies the bytes of a large object: right, as arrays never change. */
+/**
+ * Lets other calls in while it copies the bytes of a large object: right, as arrays never change.
+ */
 class SlowCopies extends ReferenceStore {
   private static final int LARGE = 64 << 10;
 
