@@ -28,7 +28,6 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.slf4j.Logger;
 
 /**
  * Another process that has the store under test open, and does with it what it is asked.
@@ -105,8 +104,7 @@ final class OtherProcess implements AutoCloseable {
   private static String classPath(Class<?> provider) {
     Set<String> entries = new LinkedHashSet<>();
     // Those first that a class loader of its own may have found elsewhere.
-    for (Class<?> each :
-        List.of(provider, StoreProcess.class, Backends.class, CacheStore.class, Logger.class)) {
+    for (Class<?> each : List.of(provider, StoreProcess.class, Backends.class, CacheStore.class)) {
       entries.add(placeOf(each));
     }
     for (String path : List.of("java.class.path", "jdk.module.path")) {
