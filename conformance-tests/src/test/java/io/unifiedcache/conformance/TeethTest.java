@@ -3,6 +3,10 @@ package io.unifiedcache.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.conformance.backend.ProviderMutants;
+import io.unifiedcache.conformance.linker.KeyMutants;
+import io.unifiedcache.conformance.linker.LinkerMutants;
+import io.unifiedcache.conformance.linker.OffloadMutants;
+import io.unifiedcache.conformance.linker.RestoreMutants;
 import io.unifiedcache.conformance.store.CapacityMutants;
 import io.unifiedcache.conformance.store.ConcurrencyMutants;
 import io.unifiedcache.conformance.store.FailureMutants;
@@ -29,6 +33,10 @@ class TeethTest {
             CapacityMutants.all(),
             ConcurrencyMutants.all(),
             ProcessMutants.all(),
+            KeyMutants.all(),
+            RestoreMutants.all(),
+            OffloadMutants.all(),
+            LinkerMutants.all(),
             ProviderMutants.all())
         .flatMap(List::stream);
   }

@@ -142,7 +142,7 @@ final class LinkerRig {
 
   /** Returns how long to wait for what comes by itself, on any store that is not stuck. */
   Duration patience() {
-    return trial.effort().quick() ? Duration.ofSeconds(6) : Trial.PATIENCE;
+    return trial.effort().quick() ? Duration.ofSeconds(4) : Trial.PATIENCE;
   }
 
   /** Returns how long to watch that something does not happen. */
