@@ -2,6 +2,7 @@
 @SuppressWarnings("requires-automatic") // HdrHistogram has no module descriptor.
 module io.unifiedcache.cli {
   requires io.unifiedcache.api;
+  requires io.unifiedcache.conformance;
   requires io.unifiedcache.linker;
   requires static org.jspecify;
   requires org.slf4j;

@@ -6,9 +6,9 @@ module io.unifiedcache.conformance {
   requires transitive io.unifiedcache.api;
   requires transitive io.unifiedcache.linker;
   requires static transitive org.jspecify;
-  requires static transitive org.junit.jupiter.api;
+  requires static org.junit.jupiter.api;
   requires com.google.gson;
-  requires org.slf4j;
+  requires java.xml;
 
   exports io.unifiedcache.conformance;
 }

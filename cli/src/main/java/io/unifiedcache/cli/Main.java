@@ -16,14 +16,20 @@ import picocli.CommandLine.Spec;
  * The {@code unified-cache} command.
  *
  * <p>Exit status: 0; 1 when what was checked is wrong; 2 for a mistake in the use of the command or
- * in settings, told in one line; 3 for a defect, with its stack trace.
+ * in settings, told in one line; 3 for a defect, with its stack trace. {@code conform} has statuses
+ * of its own.
  */
 @Command(
     name = "unified-cache",
     description = "External KV-cache stores for LLM engines, from the command line.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
-    subcommands = {BackendsCommand.class, VectorsCommand.class, ReplayCommand.class})
+    subcommands = {
+      BackendsCommand.class,
+      VectorsCommand.class,
+      ReplayCommand.class,
+      ConformCommand.class
+    })
 public final class Main implements Runnable {
   /** What was checked is wrong. */
   static final int WRONG = 1;
@@ -84,6 +90,6 @@ public final class Main implements Runnable {
   private static int mistake(CommandLine command, String message) {
     String line = message.lines().map(String::strip).collect(Collectors.joining(" "));
     command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + line);
-    return CommandLine.ExitCode.USAGE;
+    return command.getCommandSpec().exitCodeOnInvalidInput();
   }
 }

@@ -7,6 +7,7 @@ import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.conformance.StoreUnderTest;
 import io.unifiedcache.linker.Backends;
 import io.unifiedcache.linker.SettingsSources;
 import io.unifiedcache.linker.UnifiedCache;
@@ -64,17 +65,32 @@ final class StoreOptions {
    */
   Opened open(List<String> more) {
     CacheStoreProvider provider = Backends.discover().named(backend);
-    SettingsSources sources = SettingsSources.none();
-    if (file != null) {
-      sources = sources.file(file);
-    }
-    sources = sources.environment(System.getenv()).commandLine(assignments).commandLine(more);
+    SettingsSources sources = sources().commandLine(more);
     List<Option<?>> linkerOptions = UnifiedCache.linkerOptions();
     List<Option<?>> all = new ArrayList<>(provider.options());
     all.addAll(linkerOptions);
     Settings settings = sources.resolve(all);
     return new Opened(
         backend, open(provider, settings), shown(settings, linkerOptions), shown(settings, all));
+  }
+
+  /**
+   * Returns the store for the conformance suite to open.
+   *
+   * @throws CacheException if there is no such backend or the settings are wrong
+   */
+  StoreUnderTest underTest() {
+    Backends backends = Backends.discover();
+    Map<String, String> settings = sources().texts(backends.named(backend).options());
+    return StoreUnderTest.named(backend, settings).among(backends);
+  }
+
+  private SettingsSources sources() {
+    SettingsSources sources = SettingsSources.none();
+    if (file != null) {
+      sources = sources.file(file);
+    }
+    return sources.environment(System.getenv()).commandLine(assignments);
   }
 
   private CacheStore open(CacheStoreProvider provider, Settings settings) {

@@ -141,7 +141,8 @@ public final class Conformance {
   public ConformanceReport run(Consumer<RuleResult> listener) {
     String begin = prefix == null ? freshPrefix() : prefix;
     return Runner.run(
-        new Runner.Plan(subject, linkers, chosen(), all, effort, seed, begin, deviations),
+        new Runner.Plan(
+            subject, linkers, chosen(), all, effort, seed, begin, deviations, Runner.LONGEST),
         listener);
   }
 

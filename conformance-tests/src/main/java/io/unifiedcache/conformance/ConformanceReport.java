@@ -1,6 +1,9 @@
 package io.unifiedcache.conformance;
 
 import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.conformance.report.ReportFiles;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -62,6 +65,16 @@ public record ConformanceReport(
   /** Returns the number of rules with the given outcome. */
   public long count(Outcome outcome) {
     return rules.stream().filter(rule -> rule.outcome() == outcome).count();
+  }
+
+  /**
+   * Writes {@code conformance-report.json}, {@code conformance-report.html} and {@code
+   * TEST-conformance.xml} (JUnit's form) into a folder, which is made if it is not there.
+   *
+   * @throws IOException if a file cannot be written
+   */
+  public void writeTo(Path folder) throws IOException {
+    ReportFiles.write(this, folder);
   }
 
   /** Returns the run in one line. */

@@ -3,6 +3,7 @@ package io.unifiedcache.conformance;
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -54,14 +55,19 @@ final class JUnitRun {
       Map<String, CompletableFuture<RuleResult>> results,
       CompletableFuture<ConformanceReport> report) {
     try {
-      report.complete(
+      ConformanceReport done =
           conformance.run(
               result -> {
                 CompletableFuture<RuleResult> waiting = results.get(result.rule());
                 if (waiting != null) {
                   waiting.complete(result);
                 }
-              }));
+              });
+      String folder = System.getProperty(REPORT_DIR);
+      if (folder != null) {
+        done.writeTo(Path.of(folder));
+      }
+      report.complete(done);
     } catch (Throwable e) {
       // Told by every test.
       report.completeExceptionally(e);

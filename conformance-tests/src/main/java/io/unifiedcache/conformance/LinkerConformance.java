@@ -19,7 +19,8 @@ public abstract class LinkerConformance {
 
   /** Runs the suite. */
   @TestFactory
-  final Stream<DynamicTest> conformance() {
+  @SuppressWarnings("exports") // Who runs the tests has JUnit, and nobody else needs it.
+  public final Stream<DynamicTest> conformance() {
     return JUnitRun.tests(Conformance.ofLinkers(linkers()).deviationsOf(getClass()));
   }
 }

@@ -30,7 +30,8 @@ public abstract class StoreConformance {
 
   /** Runs the suite. */
   @TestFactory
-  final Stream<DynamicTest> conformance() {
+  @SuppressWarnings("exports") // Who runs the tests has JUnit, and nobody else needs it.
+  public final Stream<DynamicTest> conformance() {
     return JUnitRun.tests(Conformance.ofStore(store()).deviationsOf(getClass()));
   }
 }

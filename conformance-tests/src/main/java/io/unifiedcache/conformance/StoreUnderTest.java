@@ -15,6 +15,7 @@ import io.unifiedcache.linker.SettingsException;
 import io.unifiedcache.linker.SettingsSources;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -166,10 +167,10 @@ public final class StoreUnderTest {
     if (!named) {
       return Map.of();
     }
-    CacheStoreProvider provider = provider();
-    Settings resolved = SettingsSources.of(settings).resolve(provider.options());
+    List<Option<?>> options = List.copyOf(provider().options());
+    Settings resolved = SettingsSources.of(settings).resolve(options);
     Map<String, String> shown = new LinkedHashMap<>();
-    for (Option<?> option : provider.options()) {
+    for (Option<?> option : options) {
       if (resolved.isSet(option)) {
         shown.put(option.name(), show(resolved, option));
       }
@@ -208,7 +209,14 @@ public final class StoreUnderTest {
    */
   public CacheStore open() {
     Supplier<? extends CacheStore> code = opening;
-    return code == null ? open(settings) : requireNonNull(code.get(), "the store of " + name);
+    return code == null
+        ? open(settings, "conformance-" + name)
+        : requireNonNull(code.get(), "the store of " + name);
+  }
+
+  /** Opens a named backend as the given instance. */
+  CacheStore open(String instance) {
+    return open(settings, instance);
   }
 
   /**
@@ -228,18 +236,18 @@ public final class StoreUnderTest {
       if (option.name().equals(CAPACITY) && option.type().equals("size")) {
         Map<String, String> small = new LinkedHashMap<>(settings);
         small.put(CAPACITY, new ByteSize(bytes).toString());
-        return Optional.of(() -> open(small));
+        return Optional.of(() -> open(small, "conformance-" + name));
       }
     }
     return Optional.empty();
   }
 
-  private CacheStore open(Map<String, String> values) {
+  private CacheStore open(Map<String, String> values, String instance) {
     CacheStoreProvider provider = provider();
     Settings resolved = SettingsSources.of(values).resolve(provider.options());
     CacheStore store;
     try {
-      store = provider.open(resolved, StoreContext.of("conformance-" + name));
+      store = provider.open(resolved, StoreContext.of(instance));
     } catch (CacheException e) {
       throw e;
     } catch (RuntimeException | LinkageError e) {

@@ -2,6 +2,7 @@ package io.unifiedcache.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.unifiedcache.conformance.backend.ProviderMutants;
 import io.unifiedcache.conformance.linker.LinkerMutants;
 import io.unifiedcache.conformance.store.StoreMutants;
 import java.util.List;
@@ -15,7 +16,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The suite catches what is broken on purpose, and says why. */
 class TeethTest {
   static Stream<Mutant> all() {
-    return Stream.of(StoreMutants.all(), LinkerMutants.all()).flatMap(List::stream);
+    return Stream.of(StoreMutants.all(), ProviderMutants.all(), LinkerMutants.all())
+        .flatMap(List::stream);
   }
 
   /** Returns those that the system property {@code mutant} names by a part of their words. */

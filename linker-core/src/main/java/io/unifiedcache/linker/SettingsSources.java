@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -126,6 +125,23 @@ public final class SettingsSources {
    *     environment variables have the same name, are mistakes as well
    */
   public Settings resolve(Collection<? extends Option<?>> options) {
+    Resolution resolution = resolution(options);
+    return resolution.settings();
+  }
+
+  /**
+   * Returns the values of the options that are set, by key, as text: to be handed on, to another
+   * process say. Those of secret options are not masked.
+   *
+   * @throws SettingsException as {@link #resolve}
+   */
+  public Map<String, String> texts(Collection<? extends Option<?>> options) {
+    Resolution resolution = resolution(options);
+    resolution.requireNoProblems();
+    return Map.copyOf(resolution.texts);
+  }
+
+  private Resolution resolution(Collection<? extends Option<?>> options) {
     Resolution resolution = new Resolution(options);
     values.forEach((key, value) -> resolution.set("program", key, value));
     files.forEach(file -> set(file, resolution));
@@ -133,7 +149,8 @@ public final class SettingsSources {
     for (int i = 0; i < assignments.size(); i++) {
       set(i + 1, assignments.get(i), resolution);
     }
-    return resolution.settings();
+    resolution.requireRequired();
+    return resolution;
   }
 
   private static void set(Path file, Resolution resolution) {
@@ -181,7 +198,7 @@ public final class SettingsSources {
   private static final class Resolution {
     private final Map<String, Option<?>> options = new LinkedHashMap<>();
     private final Map<String, Option<?>> byVariable = new LinkedHashMap<>();
-    private final Set<String> mentioned = new LinkedHashSet<>();
+    private final Map<String, String> texts = new LinkedHashMap<>();
     private final List<String> problems = new ArrayList<>();
     private final Settings.Builder settings;
 
@@ -235,7 +252,7 @@ public final class SettingsSources {
     }
 
     private void set(String source, Option<?> option, String value) {
-      mentioned.add(option.name());
+      texts.put(option.name(), value);
       try {
         settings.parse(option, value);
       } catch (IllegalArgumentException e) {
@@ -251,17 +268,24 @@ public final class SettingsSources {
               () -> "known are " + options.keySet().stream().map(form).collect(joining(", ")));
     }
 
-    Settings settings() {
+    void requireRequired() {
       for (Option<?> option : options.values()) {
-        if (option.isRequired() && !mentioned.contains(option.name())) {
+        if (option.isRequired() && !texts.containsKey(option.name())) {
           problem(
               "required key \"%s\" has no value: %s (%s)"
                   .formatted(option, option.description(), option.acceptedForm()));
         }
       }
+    }
+
+    void requireNoProblems() {
       if (!problems.isEmpty()) {
         throw new SettingsException(problems);
       }
+    }
+
+    Settings settings() {
+      requireNoProblems();
       return settings.build();
     }
   }

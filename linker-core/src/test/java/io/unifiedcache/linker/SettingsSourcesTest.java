@@ -266,4 +266,26 @@ class SettingsSourcesTest {
 
     assertThat(settings.options()).allMatch(option -> option.defaultValue().isPresent());
   }
+
+  @Test
+  void texts_areThoseOfTheStrongestSource() {
+    Option<String> secret = Option.text("secret", "A secret.").asSecret();
+    Option<Long> number = Option.number("number", "A number.", 0, 9).withDefault(1L);
+    Option<Long> unset = Option.number("unset", "A number.", 0, 9).withDefault(1L);
+    SettingsSources sources =
+        SettingsSources.of(Map.of("number", "2", "secret", "sesame"))
+            .environment(Map.of("UNIFIED_CACHE_NUMBER", " 3"));
+
+    assertThat(sources.texts(List.of(secret, number, unset)))
+        .containsExactlyInAnyOrderEntriesOf(Map.of("secret", "sesame", "number", " 3"));
+  }
+
+  @Test
+  void texts_refuseWhatResolveRefuses() {
+    Option<Long> number = Option.number("number", "A number.", 0, 9).asRequired();
+
+    assertThatThrownBy(() -> SettingsSources.none().texts(List.of(number)))
+        .isInstanceOf(SettingsException.class)
+        .hasMessageContaining("number");
+  }
 }

@@ -230,7 +230,12 @@ public final class Option<T> {
         narrower,
         description,
         text -> {
-          T value = parser.apply(text);
+          T value;
+          try {
+            value = parser.apply(text);
+          } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(e.getMessage() + ", " + form, e);
+          }
           if (!accepted.test(value)) {
             throw refusal(text, narrower);
           }

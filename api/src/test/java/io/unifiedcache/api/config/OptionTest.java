@@ -205,7 +205,7 @@ class OptionTest {
         .hasMessage("\"3\" is not a whole number from 0 to 10, even");
     assertThatThrownBy(() -> even.withDefault(12L))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("\"12\" is not a whole number from 0 to 10");
+        .hasMessage("\"12\" is not a whole number from 0 to 10, even");
     assertThatThrownBy(
             () ->
                 Option.number("n", "How many.", 0, 10)

@@ -42,8 +42,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Tries rules on a store, each once, and says what came of it. */
 public final class Runner {
-  /** How long a rule may be tried before it counts as one that hangs. */
-  private static final Duration LONGEST = Duration.ofMinutes(3);
+  /** How long a rule may be tried, usually, before it counts as one that hangs. */
+  public static final Duration LONGEST = Duration.ofMinutes(3);
 
   /**
    * What is to be run.
@@ -56,6 +56,7 @@ public final class Runner {
    * @param seed what repeats the run
    * @param prefix what every key begins with
    * @param deviations the rules that are known to be broken
+   * @param longest how long a rule may be tried before it counts as one that hangs
    */
   public record Plan(
       StoreUnderTest subject,
@@ -65,7 +66,8 @@ public final class Runner {
       Effort effort,
       long seed,
       String prefix,
-      List<Deviation> deviations) {}
+      List<Deviation> deviations,
+      Duration longest) {}
 
   /**
    * A rule that is known to be broken.
@@ -226,7 +228,7 @@ public final class Runner {
     FutureTask<Answer> task = new FutureTask<>(() -> tried(entry, run));
     Thread thread = Thread.ofPlatform().daemon().name("conformance-" + entry.id()).start(task);
     try {
-      return task.get(LONGEST.toNanos(), TimeUnit.NANOSECONDS);
+      return task.get(plan.longest().toNanos(), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
       StackTraceElement[] stack = thread.getStackTrace();
       thread.interrupt();
@@ -236,8 +238,8 @@ public final class Runner {
               entry,
               "every call to return",
               "one has not for "
-                  + LONGEST.toMinutes()
-                  + " minutes; the thread is at "
+                  + plan.longest().toSeconds()
+                  + " s; the thread is at "
                   + java.util.Arrays.stream(stack)
                       .limit(8)
                       .map(String::valueOf)
@@ -278,17 +280,21 @@ public final class Runner {
           failure(
               entry,
               "calls to be served",
-              "a CacheException with code " + e.code() + ": " + e.getMessage() + placeOf(e)));
+              "a CacheException with code "
+                  + e.code()
+                  + ": "
+                  + e.getMessage()
+                  + placeOf(entry, e)));
     } catch (Throwable e) {
       return new Answer(Outcome.HARNESS_ERROR, stackTrace(e));
     }
   }
 
   /** Names the line of the rule that made the call. */
-  private static String placeOf(Throwable problem) {
+  private static String placeOf(RuleCatalogue.Entry entry, Throwable problem) {
+    String rules = entry.method().getDeclaringClass().getName();
     for (StackTraceElement frame : problem.getStackTrace()) {
-      if (frame.getClassName().startsWith("io.unifiedcache.conformance.")
-          && !frame.getClassName().startsWith(Runner.class.getPackageName())) {
+      if (frame.getClassName().startsWith(rules)) {
         return " (" + frame.getFileName() + ":" + frame.getLineNumber() + ")";
       }
     }
@@ -382,15 +388,23 @@ public final class Runner {
       return Optional.empty();
     }
     try (CacheStore store = plan.subject().open()) {
-      Deadline by = Deadline.after(Trial.PATIENCE.plus(run.limits().busy()));
-      if (removes) {
-        return remove(store, run, by);
-      }
-      long kept = store.clear(KeyPrefix.of(plan.prefix()), by).kept();
-      return kept == 0 ? Optional.empty() : Optional.of(kept + " objects could not be cleared");
+      return removeOurs(store, run);
     } catch (RuntimeException e) {
       return Optional.of("the objects of the run could not be removed: " + e);
     }
+  }
+
+  /** Removes what the run has put, where the store offers a way; returns what is wrong. */
+  static Optional<String> removeOurs(CacheStore store, Run run) {
+    Deadline by = Deadline.after(Trial.PATIENCE.plus(run.limits().busy()));
+    if (run.capabilities().contains(Capability.REMOVE)) {
+      return remove(store, run, by);
+    }
+    if (!run.capabilities().contains(Capability.CLEAR)) {
+      return Optional.empty();
+    }
+    long kept = store.clear(KeyPrefix.of(run.prefix()), by).kept();
+    return kept == 0 ? Optional.empty() : Optional.of(kept + " objects could not be cleared");
   }
 
   private static Optional<String> remove(CacheStore store, Run run, Deadline by) {

@@ -33,6 +33,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -46,6 +47,9 @@ import org.jspecify.annotations.Nullable;
 public final class Trial {
   /** Long enough for anything that is not stuck. */
   public static final Duration PATIENCE = Duration.ofSeconds(20);
+
+  /** The bytes that names of keys take at most, where they are not long on purpose. */
+  private static final int ROOM = 40;
 
   private final RuleCatalogue.Entry entry;
   private final Run run;
@@ -141,7 +145,17 @@ public final class Trial {
     if (run.foreignObjects() != 0) {
       throw noHook("an empty store: filling this one would evict objects of others");
     }
-    return observed(opening.get().get());
+    CacheStore opened = observed(opening.get().get());
+    if (has(Capability.DURABLE) || has(Capability.SHARED)) {
+      Optional<String> left = Runner.removeOurs(opened, run);
+      expect(left.isEmpty(), "what earlier rules have put to be removed", () -> left.orElse(""));
+    }
+    return opened;
+  }
+
+  /** Tells whether the store held nothing when the run began, so that all in it is ours. */
+  public boolean ownsStore() {
+    return run.foreignObjects() == 0;
   }
 
   private CacheStore observed(CacheStore opened) {
@@ -157,9 +171,11 @@ public final class Trial {
 
   // Keys and memory.
 
-  /** Returns what every key of this rule begins with. */
+  /** Returns what every key of this rule begins with: a fraction of what a key may have. */
   public KeyPrefix prefix() {
-    return KeyPrefix.of(run.prefix() + entry.id() + "/");
+    String readable = run.prefix() + entry.id() + "/";
+    String brief = run.prefix() + Integer.toUnsignedString(entry.id().hashCode(), 36) + "/";
+    return KeyPrefix.of(readable.length() + ROOM <= limits().keyBytes() ? readable : brief);
   }
 
   /** Returns a key of this rule. */
@@ -232,6 +248,26 @@ public final class Trial {
   }
 
   // What the rule expects.
+
+  /**
+   * Does something that an eviction would upset. A bounded store may evict at any time, so there it
+   * fails the rule only if it goes wrong three times over.
+   *
+   * @param attempt is told which attempt it is, for keys of its own
+   */
+  public void despiteEviction(IntConsumer attempt) {
+    int attempts = has(Capability.BOUNDED) ? 3 : 1;
+    for (int i = 0; ; i++) {
+      try {
+        attempt.accept(i);
+        return;
+      } catch (Violation e) {
+        if (i == attempts - 1) {
+          throw e;
+        }
+      }
+    }
+  }
 
   /** Fails the rule unless {@code held}. */
   public void expect(boolean held, String expected, Supplier<String> observed) {
