@@ -7,6 +7,12 @@ import io.unifiedcache.conformance.linker.KeyMutants;
 import io.unifiedcache.conformance.linker.LinkerMutants;
 import io.unifiedcache.conformance.linker.OffloadMutants;
 import io.unifiedcache.conformance.linker.RestoreMutants;
+import io.unifiedcache.conformance.store.CapacityMutants;
+import io.unifiedcache.conformance.store.ConcurrencyMutants;
+import io.unifiedcache.conformance.store.FailureMutants;
+import io.unifiedcache.conformance.store.LifeMutants;
+import io.unifiedcache.conformance.store.ProcessMutants;
+import io.unifiedcache.conformance.store.StateMutants;
 import io.unifiedcache.conformance.store.StoreMutants;
 import java.util.List;
 import java.util.Set;
@@ -21,6 +27,12 @@ class TeethTest {
   static Stream<Mutant> all() {
     return Stream.of(
             StoreMutants.all(),
+            StateMutants.all(),
+            FailureMutants.all(),
+            LifeMutants.all(),
+            CapacityMutants.all(),
+            ConcurrencyMutants.all(),
+            ProcessMutants.all(),
             KeyMutants.all(),
             RestoreMutants.all(),
             OffloadMutants.all(),

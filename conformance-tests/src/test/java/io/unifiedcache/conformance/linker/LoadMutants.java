@@ -41,6 +41,7 @@ import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.conformance.LinkerFactory;
 import io.unifiedcache.conformance.LinkerSpec;
 import io.unifiedcache.conformance.Mutant;
+import io.unifiedcache.linker.key.StrictKey;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -96,10 +97,8 @@ public final class LoadMutants {
                 public void load(TransferRequest request) {
                   super.load(request);
                   CacheStore opened = store.get();
-                  if (opened != null) {
-                    var unused =
-                        opened.exists(
-                            List.of(new ObjectKey("uc1_" + request.id())), Deadline.never());
+                  if (opened != null && !spec.pools().rankReplicated()) {
+                    var unused = opened.exists(List.of(anObject(spec, request)), Deadline.never());
                   }
                 }
               };
@@ -116,6 +115,14 @@ public final class LoadMutants {
                     clear(spec, request, source -> request.transfers().size() == sources(spec));
                   }
                 }));
+  }
+
+  private static ObjectKey anObject(LinkerSpec spec, TransferRequest request) {
+    DevicePool pool = spec.pools().pools().getFirst();
+    PageKey page = request.transfers().getFirst().keys().getFirst();
+    String component = pool.components().getFirst().name();
+    return new StrictKey(spec.identity(), /* rankReplicated= */ false, page, pool.name(), component)
+        .key();
   }
 
   private static CacheStore keep(AtomicReference<CacheStore> place, CacheStore store) {
