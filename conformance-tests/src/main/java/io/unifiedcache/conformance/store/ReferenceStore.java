@@ -162,12 +162,14 @@ public class ReferenceStore implements CacheStore {
   }
 
   /** Evicts, least recently used first, until so many bytes are free. */
-  protected void makeRoom(long bytes) {
+  protected void makeRoom(long needed) {
     Iterator<byte[]> eldest = objects.values().iterator();
-    while (capacity - liveBytes < bytes) {
-      liveBytes -= eldest.next().length;
+    while (capacity - liveBytes < needed) {
+      byte[] bytes = eldest.next();
+      liveBytes -= bytes.length;
       eldest.remove();
       evicted++;
+      release(bytes);
     }
   }
 
@@ -188,7 +190,7 @@ public class ReferenceStore implements CacheStore {
       fail(result, i, refusal.get());
       return;
     }
-    byte[] bytes = objects.get(name(op.key()));
+    byte[] bytes = find(op.key());
     if (bytes == null) {
       absent++;
       result.set(i, ObjectStatus.ABSENT);
@@ -206,6 +208,11 @@ public class ReferenceStore implements CacheStore {
     }
   }
 
+  /** Returns the bytes of an object that is to be read. */
+  protected byte @Nullable [] find(ObjectKey key) {
+    return objects.get(name(key));
+  }
+
   @Override
   public synchronized ReadSession openSession(List<ObjectKey> keys, Deadline by) {
     if (!capabilities.contains(Capability.RANGED_READ)) {
@@ -216,7 +223,7 @@ public class ReferenceStore implements CacheStore {
     List<byte @Nullable []> held = new ArrayList<>();
     for (int i = 0; i < keys.size(); i++) {
       Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
-      byte[] bytes = refusal.isPresent() ? null : objects.get(name(keys.get(i)));
+      byte[] bytes = refusal.isPresent() ? null : find(keys.get(i));
       held.add(bytes);
       if (refusal.isPresent()) {
         fail(result, i, refusal.get());
@@ -346,6 +353,7 @@ public class ReferenceStore implements CacheStore {
     } else {
       liveBytes -= bytes.length;
       removed++;
+      release(bytes);
       result.set(i, ObjectStatus.OK);
     }
   }
@@ -363,6 +371,7 @@ public class ReferenceStore implements CacheStore {
       if (prefix.matches(each.getKey())) {
         liveBytes -= each.getValue().length;
         all.remove();
+        release(each.getValue());
         count++;
       }
     }
@@ -486,6 +495,11 @@ public class ReferenceStore implements CacheStore {
     }
     return bytes;
   }
+
+  /**
+   * Lets go of the bytes of an object that was evicted or removed; sessions may hold them still.
+   */
+  protected void release(byte[] bytes) {}
 
   /** Fills a target with the bytes from {@code offset} on. */
   protected void scatter(byte[] bytes, long offset, Memory target) {
