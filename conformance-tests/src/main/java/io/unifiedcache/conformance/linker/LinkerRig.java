@@ -9,6 +9,7 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.linker.SettingsException;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -59,6 +60,8 @@ final class LinkerRig {
       try {
         rig.tryOnce(rule);
         return;
+      } catch (SettingsException e) {
+        throw trial.notApplicable("the linker does not take a setting: " + e.getMessage());
       } catch (Violation | CacheException e) {
         rig.throwViolationOfStore();
         if (!rig.storeLostObjects()) {
