@@ -61,6 +61,7 @@ public final class LinkerKeyRules {
     Engine engine = plan.apply(rig.engine()).open();
     List<PageKey> pages = LinkerRig.pages("p", 2);
     engine.store(pages);
+    Prompt.expectPut(engine, pages);
     Set<ObjectKey> objects = new LinkedHashSet<>();
     pages.forEach(page -> objects.addAll(engine.objects(page)));
     expectTagged(rig, "an offload", engine, objects);
@@ -214,7 +215,8 @@ public final class LinkerKeyRules {
     LinkerRig.attempt(
         trial,
         rig -> {
-          // Opens the store, whose own business the locale is not.
+          // Opens the store, whose own business the locale is not. Another JVM or another default
+          // charset cannot be had here: a factory of linkers is an object of this JVM.
           Set<ObjectKey> usual = keysOfLinker(rig);
           Locale locale = Locale.getDefault();
           TimeZone zone = TimeZone.getDefault();
