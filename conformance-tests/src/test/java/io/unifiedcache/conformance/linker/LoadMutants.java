@@ -97,7 +97,7 @@ public final class LoadMutants {
                 public void load(TransferRequest request) {
                   super.load(request);
                   CacheStore opened = store.get();
-                  if (opened != null && !spec.pools().rankReplicated()) {
+                  if (opened != null && hasStrictKeys(spec)) {
                     var unused = opened.exists(List.of(anObject(spec, request)), Deadline.never());
                   }
                 }
@@ -115,6 +115,10 @@ public final class LoadMutants {
                     clear(spec, request, source -> request.transfers().size() == sources(spec));
                   }
                 }));
+  }
+
+  private static boolean hasStrictKeys(LinkerSpec spec) {
+    return !spec.pools().rankReplicated() && !spec.settings().containsKey("keys");
   }
 
   private static ObjectKey anObject(LinkerSpec spec, TransferRequest request) {
