@@ -258,4 +258,22 @@ public final class HonestStores {
                 })
         .withBudget(bytes -> new ReferenceStore(ReferenceStore.ALL, ReferenceStore.LIMITS, bytes));
   }
+
+  /** Returns a store that says of itself what it is told to. */
+  public static StoreUnderTest declaring(Set<Capability> capabilities) {
+    return of("declaring", bytes -> new ReferenceStore(capabilities, ReferenceStore.LIMITS, bytes));
+  }
+
+  /** Returns a store that breaks nothing, since it does nothing. */
+  public static StoreUnderTest refusesEverything() {
+    return of(
+        "refuses everything",
+        capacity ->
+            new ReferenceStore(ReferenceStore.ALL, ReferenceStore.LIMITS, capacity) {
+              @Override
+              protected Optional<StoreFailure> refusal(ObjectKey key, int pieces, long bytes) {
+                return Optional.of(StoreFailure.of(FailureCode.REFUSED, "keyBytes, or whatever"));
+              }
+            });
+  }
 }
