@@ -164,12 +164,14 @@ public class ReferenceStore implements CacheStore {
   }
 
   /** Evicts, least recently used first, until so many bytes are free. */
-  protected void makeRoom(long bytes) {
+  protected void makeRoom(long needed) {
     Iterator<byte[]> eldest = objects.values().iterator();
-    while (capacity - liveBytes < bytes) {
-      liveBytes -= eldest.next().length;
+    while (capacity - liveBytes < needed) {
+      byte[] bytes = eldest.next();
+      liveBytes -= bytes.length;
       eldest.remove();
       evicted++;
+      release(bytes);
     }
   }
 
@@ -353,6 +355,7 @@ public class ReferenceStore implements CacheStore {
     } else {
       liveBytes -= bytes.length;
       removed++;
+      release(bytes);
       result.set(i, ObjectStatus.OK);
     }
   }
@@ -370,6 +373,7 @@ public class ReferenceStore implements CacheStore {
       if (prefix.matches(each.getKey())) {
         liveBytes -= each.getValue().length;
         all.remove();
+        release(each.getValue());
         count++;
       }
     }
@@ -493,6 +497,11 @@ public class ReferenceStore implements CacheStore {
     }
     return bytes;
   }
+
+  /**
+   * Lets go of the bytes of an object that was evicted or removed; sessions may hold them still.
+   */
+  protected void release(byte[] bytes) {}
 
   /** Fills a target with the bytes from {@code offset} on. */
   protected void scatter(byte[] bytes, long offset, Memory target) {
