@@ -188,7 +188,7 @@ public final class HonestStores {
               @Override
               protected void begin(int entries) {
                 super.begin(entries);
-                if (random.nextInt(200) == 0) {
+                if (random.nextInt(1000) == 0) {
                   makeRoom(capacity);
                 }
               }
