@@ -2,6 +2,7 @@ package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
 import io.unifiedcache.conformance.linker.LifecycleRules;
+import io.unifiedcache.conformance.linker.LinkerKeyRules;
 import io.unifiedcache.conformance.linker.LoadRules;
 import io.unifiedcache.conformance.linker.OffloadRules;
 import io.unifiedcache.conformance.linker.RestoreRules;
@@ -42,7 +43,7 @@ final class Rules {
               CapacityRules.class,
               ConcurrencyRules.class,
               ProcessRules.class,
-              io.unifiedcache.conformance.linker.KeyRules.class,
+              LinkerKeyRules.class,
               RestoreRules.class,
               LoadRules.class,
               OffloadRules.class,

@@ -622,7 +622,7 @@ final class Engine {
   /** Loads pages to the end, and returns the completion. */
   Completion load(String id, List<PageKey> pages, long firstSlot) {
     awaitEnd(start(request(id, pages, firstSlot)));
-    return pollLoad();
+    return completionOf(id, pollLoads(id));
   }
 
   /** Waits for the end of a batch, in which everybody may fail: the completions tell. */

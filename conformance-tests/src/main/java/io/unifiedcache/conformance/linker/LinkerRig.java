@@ -73,23 +73,22 @@ final class LinkerRig {
   }
 
   private void tryOnce(Consumer<LinkerRig> rule) {
-    Throwable problem = null;
     try {
       rule.accept(this);
-    } catch (RuntimeException | Error e) {
-      problem = e;
-      throw e;
-    } finally {
-      try {
-        end();
-      } catch (RuntimeException | Error e) {
-        if (problem == null) {
-          throw e;
-        }
-        problem.addSuppressed(e);
-      }
+    } catch (RuntimeException | Error problem) {
+      endAfter(problem);
+      throw problem;
     }
+    end();
     throwViolationOfStore();
+  }
+
+  private void endAfter(Throwable problem) {
+    try {
+      end();
+    } catch (RuntimeException | Error e) {
+      problem.addSuppressed(e);
+    }
   }
 
   /** What the store under test does wrong is not the fault of the linker, which has caught it. */
@@ -142,7 +141,7 @@ final class LinkerRig {
 
   /** Returns how long to wait for what comes by itself, on any store that is not stuck. */
   Duration patience() {
-    return trial.effort().quick() ? Duration.ofSeconds(6) : Trial.PATIENCE;
+    return trial.effort().quick() ? Duration.ofSeconds(4) : Trial.PATIENCE;
   }
 
   /** Returns how long to watch that something does not happen. */
@@ -204,9 +203,11 @@ final class LinkerRig {
       Callable<T> call = () -> step.apply(engine);
       futures.add(trial.start("rank-" + i, call));
     }
-    return futures.stream()
-        .map(each -> trial.await("rank " + futures.indexOf(each), each))
-        .toList();
+    List<T> answers = new ArrayList<>();
+    for (Future<T> each : futures) {
+      answers.add(trial.await("a step of every rank", each));
+    }
+    return answers;
   }
 
   /** Tells whether linkers can read parts of objects here. */

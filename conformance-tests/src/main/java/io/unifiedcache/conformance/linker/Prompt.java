@@ -39,10 +39,15 @@ final class Prompt {
 
   private final Map<PoolName, BitSet> there = new LinkedHashMap<>();
 
-  /** Stores so many pages in every pool. */
+  /** Stores so many pages, which no other engine has stored, in every pool. */
   Prompt(Engine engine, int pages) {
+    this(engine, "p", pages);
+  }
+
+  /** Stores so many pages, named so and counted from 0, in every pool. */
+  Prompt(Engine engine, String name, int pages) {
     this.engine = engine;
-    this.pages = LinkerRig.pages("p", pages);
+    this.pages = LinkerRig.pages(name, pages);
     engine.store(this.pages);
     for (PoolName source : engine.pools().sources()) {
       queries.put(source, PoolQuery.allPages(source));

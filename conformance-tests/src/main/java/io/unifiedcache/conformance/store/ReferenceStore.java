@@ -190,7 +190,7 @@ public class ReferenceStore implements CacheStore {
       fail(result, i, refusal.get());
       return;
     }
-    byte[] bytes = objects.get(name(op.key()));
+    byte[] bytes = find(op.key());
     if (bytes == null) {
       absent++;
       result.set(i, ObjectStatus.ABSENT);
@@ -208,6 +208,11 @@ public class ReferenceStore implements CacheStore {
     }
   }
 
+  /** Returns the bytes of an object that is to be read. */
+  protected byte @Nullable [] find(ObjectKey key) {
+    return objects.get(name(key));
+  }
+
   @Override
   public synchronized ReadSession openSession(List<ObjectKey> keys, Deadline by) {
     if (!capabilities.contains(Capability.RANGED_READ)) {
@@ -218,7 +223,7 @@ public class ReferenceStore implements CacheStore {
     List<byte @Nullable []> held = new ArrayList<>();
     for (int i = 0; i < keys.size(); i++) {
       Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
-      byte[] bytes = refusal.isPresent() ? null : objects.get(name(keys.get(i)));
+      byte[] bytes = refusal.isPresent() ? null : find(keys.get(i));
       held.add(bytes);
       if (refusal.isPresent()) {
         fail(result, i, refusal.get());
