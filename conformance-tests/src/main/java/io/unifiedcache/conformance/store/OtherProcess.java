@@ -43,6 +43,7 @@ final class OtherProcess implements AutoCloseable {
   private final Process process;
   private final Writer requests;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
+
   /** Guarded by itself. */
   private final StringBuilder said = new StringBuilder();
 
