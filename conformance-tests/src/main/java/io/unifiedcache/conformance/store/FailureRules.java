@@ -193,7 +193,8 @@ public final class FailureRules {
       trial.note("tried without a stall below the store, since none can be brought about");
       return;
     }
-    try (FaultInjector.Stall held = stall.get()) {
+    FaultInjector.Stall held = stall.get();
+    try (held) {
       for (long millis : new long[] {0, trial.effort().quick() ? 50 : 300}) {
         expectInTime(
             trial, calls, Duration.ofMillis(millis), " while everything below the store stalls");
