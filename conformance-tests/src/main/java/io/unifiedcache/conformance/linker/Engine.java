@@ -378,11 +378,6 @@ final class Engine {
     return pools;
   }
 
-  /** Returns the description that the linker was opened with. */
-  LinkerSpec spec() {
-    return spec;
-  }
-
   /** Returns the number of layers. */
   int layers() {
     return layers;
@@ -682,18 +677,6 @@ final class Engine {
           "poll returned nothing");
     }
     return next;
-  }
-
-  /** Fails the rule if a completion is left. */
-  void expectNothingLeft() {
-    List<Completion> left = new ArrayList<>(loaded);
-    left.addAll(linker().pollLoads(Duration.ZERO));
-    left.addAll(offloaded);
-    left.addAll(linker().pollOffloads(Duration.ZERO));
-    trial.expect(
-        left.isEmpty(),
-        "every request to be answered once, and so nothing to be polled any more",
-        () -> left.stream().map(Engine::describe).toList().toString());
   }
 
   /** Fails the rule unless a completion is that of the id, and says that all was moved. */

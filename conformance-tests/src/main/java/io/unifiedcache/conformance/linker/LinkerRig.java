@@ -6,9 +6,9 @@ import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.linker.SettingsException;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -59,6 +59,8 @@ final class LinkerRig {
       try {
         rig.tryOnce(rule);
         return;
+      } catch (SettingsException e) {
+        throw trial.notApplicable("the linker does not take a setting: " + e.getMessage());
       } catch (Violation | CacheException e) {
         rig.throwViolationOfStore();
         if (!rig.storeLostObjects()) {
@@ -210,11 +212,6 @@ final class LinkerRig {
     return answers;
   }
 
-  /** Tells whether linkers can read parts of objects here. */
-  boolean canReadRanges() {
-    return trial.has(Capability.RANGED_READ);
-  }
-
   /** Returns the names of pages: a text and a number, counted from 0. */
   static List<PageKey> pages(String name, int count) {
     return IntStream.range(0, count).mapToObj(i -> new PageKey(name + i)).toList();
@@ -223,11 +220,6 @@ final class LinkerRig {
   /** Returns the store under test, as it is below all faults. */
   CacheStore storeUnderTest() {
     return trial.store();
-  }
-
-  /** Returns a deadline that is far off for anything that is not stuck. */
-  Deadline soon() {
-    return Deadline.after(patience());
   }
 
   /** Returns the objects that were put and not removed, through whichever engine. */

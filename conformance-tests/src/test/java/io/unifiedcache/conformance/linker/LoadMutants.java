@@ -10,6 +10,7 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
+import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
@@ -37,11 +38,14 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.Range;
+import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.conformance.LinkerFactory;
 import io.unifiedcache.conformance.LinkerSpec;
 import io.unifiedcache.conformance.Mutant;
 import io.unifiedcache.linker.key.StrictKey;
+import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -51,10 +55,12 @@ import java.util.Deque;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -97,7 +103,7 @@ public final class LoadMutants {
                 public void load(TransferRequest request) {
                   super.load(request);
                   CacheStore opened = store.get();
-                  if (opened != null && !spec.pools().rankReplicated()) {
+                  if (opened != null && hasStrictKeys(spec)) {
                     var unused = opened.exists(List.of(anObject(spec, request)), Deadline.never());
                   }
                 }
@@ -115,6 +121,10 @@ public final class LoadMutants {
                     clear(spec, request, source -> request.transfers().size() == sources(spec));
                   }
                 }));
+  }
+
+  private static boolean hasStrictKeys(LinkerSpec spec) {
+    return !spec.pools().rankReplicated() && !spec.settings().containsKey("keys");
   }
 
   private static ObjectKey anObject(LinkerSpec spec, TransferRequest request) {
@@ -177,6 +187,11 @@ public final class LoadMutants {
                         : batch.awaitLayer(layer, atMost))),
         mutant(
             "load.layer-order",
+            "the bytes of some objects are put in their places at the end",
+            "the bytes of layers 0 to",
+            store(LateBytes::new)),
+        mutant(
+            "load.layer-order",
             "a layer below the last is no longer in place once that is",
             "after the last was announced",
             batch(
@@ -187,6 +202,45 @@ public final class LoadMutants {
                   }
                   return progress;
                 })));
+  }
+
+  /** Reads large batches into memory of its own, which is copied when the session is closed. */
+  private static final class LateBytes extends EditedStore {
+    private LateBytes(CacheStore store) {
+      super(store);
+    }
+
+    @Override
+    public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+      Map<HostMemory, HostMemory> late = new LinkedHashMap<>();
+      return new EditedSession(store.openSession(keys, by), keys.size()) {
+        @Override
+        public BatchResult read(List<ReadOp> ops, Deadline by) {
+          return super.read(ops.size() < 6 ? ops : ops.stream().map(this::detour).toList(), by);
+        }
+
+        private ReadOp detour(ReadOp op) {
+          return new ReadOp(
+              op.entry(),
+              op.ranges().stream()
+                  .map(range -> new Range(range.objectOffset(), detour(range.target())))
+                  .toList());
+        }
+
+        private HostMemory detour(Memory target) {
+          HostMemory own =
+              HostMemory.of(Arena.ofAuto().allocate(target.byteSize(), limits().alignment()));
+          late.put(own, (HostMemory) target);
+          return own;
+        }
+
+        @Override
+        public void close() {
+          late.forEach((own, target) -> target.segment().copyFrom(own.segment()));
+          super.close();
+        }
+      };
+    }
   }
 
   private interface Waiting {
@@ -582,6 +636,34 @@ public final class LoadMutants {
                 }),
         mutant(
             "load.partial-pools",
+            "a load of one pool completes without its bytes",
+            "to put every byte in its place",
+            spec ->
+                new EditedLinker(real(spec)) {
+                  private final Map<String, TransferRequest> alone = new HashMap<>();
+
+                  @Override
+                  public void load(TransferRequest request) {
+                    super.load(request);
+                    if (request.transfers().size() < sources(spec)) {
+                      alone.put(request.id(), request);
+                    }
+                  }
+
+                  @Override
+                  public List<Completion> pollLoads(Duration atMost) {
+                    List<Completion> all = super.pollLoads(atMost);
+                    for (Completion each : all) {
+                      TransferRequest request = alone.remove(each.id());
+                      if (request != null) {
+                        clear(spec, request, request.transfers().getFirst().source()::equals);
+                      }
+                    }
+                    return all;
+                  }
+                }),
+        mutant(
+            "load.partial-pools",
             "a load of KV alone touches the slots of others",
             "to leave the slots of others as they are",
             spec ->
@@ -793,6 +875,36 @@ public final class LoadMutants {
                             : CancelOutcome.UNKNOWN;
                       }
                     })),
+        mutant(
+            "load.cancel",
+            "the read session of a load that was cancelled while it ran stays open",
+            "no read session to be open",
+            spec -> {
+              AtomicBoolean leaking = new AtomicBoolean();
+              UnaryOperator<CacheStore> leaky =
+                  store ->
+                      new EditedStore(store) {
+                        @Override
+                        public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+                          return new EditedSession(store.openSession(keys, by), keys.size()) {
+                            @Override
+                            public void close() {
+                              if (!leaking.getAndSet(false)) {
+                                super.close();
+                              }
+                            }
+                          };
+                        }
+                      };
+              return new EditedLinker(real(Edits.withStore(spec, leaky))) {
+                @Override
+                public CancelOutcome cancel(String loadId) {
+                  CancelOutcome outcome = super.cancel(loadId);
+                  leaking.compareAndSet(false, outcome == CancelOutcome.RUNNING);
+                  return outcome;
+                }
+              };
+            }),
         mutant(
             "load.cancel",
             "a load that has ended is said to run",
