@@ -45,7 +45,7 @@ public final class BatchRules {
   static void perEntry(Trial trial) {
     emptyBatches(trial);
     List<Kind> kinds = new ArrayList<>(List.of(Kind.values()));
-    kinds.addAll(kinds);
+    kinds.addAll(List.of(Kind.values()));
     kinds.add(Kind.THERE);
     for (int i = 0; i < trial.effort().rounds(20); i++) {
       Attempts.at(trial, "mixed" + i, name -> mixed(trial, name, List.copyOf(kinds)));
