@@ -61,6 +61,7 @@ public final class LinkerKeyRules {
     Engine engine = plan.apply(rig.engine()).open();
     List<PageKey> pages = LinkerRig.pages("p", 2);
     engine.store(pages);
+    Prompt.expectPut(engine, pages);
     Set<ObjectKey> objects = new LinkedHashSet<>();
     pages.forEach(page -> objects.addAll(engine.objects(page)));
     expectTagged(rig, "an offload", engine, objects);
@@ -214,7 +215,8 @@ public final class LinkerKeyRules {
     LinkerRig.attempt(
         trial,
         rig -> {
-          // Opens the store, whose own business the locale is not.
+          // Opens the store, whose own business the locale is not. Another JVM or another default
+          // charset cannot be had here: a factory of linkers is an object of this JVM.
           Set<ObjectKey> usual = keysOfLinker(rig);
           Locale locale = Locale.getDefault();
           TimeZone zone = TimeZone.getDefault();
@@ -240,14 +242,14 @@ public final class LinkerKeyRules {
     trial.expectEqual("the keys of " + what + " with equal input", usual, keysOfLinker(rig));
   }
 
-  /** Returns the keys that a new linker uses; everything it is given is made anew. */
+  /** Returns the keys that a new linker uses, with a new identity and new names of pages. */
   private static Set<ObjectKey> keysOfLinker(LinkerRig rig) {
     Engine engine =
         packed(rig.engine())
             .identity(
                 identity ->
                     identity
-                        .model(new StringBuilder("I").append('i').toString())
+                        .model("Ii")
                         .revision("Ii")
                         .elementType("I8i")
                         .pageTokens(16)
@@ -257,8 +259,8 @@ public final class LinkerKeyRules {
     var unused = engine.linker().lookup(pages, engine.queries());
     engine.fill(pages.getFirst(), 0);
     engine.linker().offload(engine.request("o", pages.subList(0, 1), 0));
-    // A key that the store does not take was seen, too.
-    var ended = engine.pollOffload();
+    // How it ends does not matter: a key that the store does not take was seen, too.
+    var unusedCompletion = engine.pollOffload();
     engine.close();
     return keys(engine);
   }

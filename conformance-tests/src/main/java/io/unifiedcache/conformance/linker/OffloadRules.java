@@ -149,6 +149,7 @@ public final class OffloadRules {
           Engine engine = rig.engine().open();
           List<PageKey> pages = LinkerRig.pages("p", 4);
           engine.store(pages.subList(0, 3));
+          Prompt.expectPut(engine, pages.subList(0, 3));
           Set<ObjectKey> present = new HashSet<>();
           pages.forEach(page -> present.addAll(engine.objects(page)));
           ObjectKey missing = engine.objects(pages.get(1)).getLast();
@@ -196,6 +197,7 @@ public final class OffloadRules {
             Engine engine = rig.engine().batch(most).open();
             List<PageKey> pages = LinkerRig.pages("p" + most % 10 + "x", 5);
             engine.store(pages);
+            Prompt.expectPut(engine, pages);
             List<PageKey> broken = List.of(pages.get(1), pages.get(3));
             Set<ObjectKey> failing = new HashSet<>();
             broken.forEach(page -> failing.add(engine.objects(page).getLast()));

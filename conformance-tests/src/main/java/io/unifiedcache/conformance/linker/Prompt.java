@@ -49,10 +49,24 @@ final class Prompt {
     this.engine = engine;
     this.pages = LinkerRig.pages(name, pages);
     engine.store(this.pages);
+    expectPut(engine, this.pages);
     for (PoolName source : engine.pools().sources()) {
       queries.put(source, PoolQuery.allPages(source));
     }
     showAll();
+  }
+
+  /** Fails the rule unless objects were put for pages that the engine says it has stored. */
+  static void expectPut(Engine engine, List<PageKey> pages) {
+    for (PageKey page : pages) {
+      for (PoolName source : engine.pools().sources()) {
+        if (engine.objects(page, source).isEmpty()) {
+          throw new Violation(
+              "an offload of page " + page + " of pool " + source + " to put its objects",
+              "it told that they are stored, and put none");
+        }
+      }
+    }
   }
 
   /** Returns the pages. */

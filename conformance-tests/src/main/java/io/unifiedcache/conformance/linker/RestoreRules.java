@@ -89,10 +89,10 @@ public final class RestoreRules {
         rig -> {
           Prompt prompt = new Prompt(packed(rig, PoolName.KV, Engine.SIDE).open(), 6);
           prompt.expectExactly(RestorablePrefixes.upTo(6));
+          prompt.ask(PoolQuery.trailingPages(Engine.SIDE, 2));
           prompt.show(PoolName.KV, "111011");
           prompt.expectExactly(RestorablePrefixes.upTo(3));
           prompt.showAll();
-          prompt.ask(PoolQuery.trailingPages(Engine.SIDE, 2));
           prompt.show(Engine.SIDE, "110111");
           prompt.expectExactly(RestorablePrefixes.of(1, 2, 5, 6));
           prompt.show(Engine.SIDE, "011011");

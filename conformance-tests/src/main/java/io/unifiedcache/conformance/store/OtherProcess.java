@@ -43,7 +43,9 @@ final class OtherProcess implements AutoCloseable {
   private final Process process;
   private final Writer requests;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
-  private final StringBuffer said = new StringBuffer();
+  /** Guarded by itself. */
+  private final StringBuilder said = new StringBuilder();
+
   private final boolean ours;
   private boolean started;
 
@@ -163,8 +165,10 @@ final class OtherProcess implements AutoCloseable {
   }
 
   private void keep(String line) {
-    if (said.length() < SHOWN_CHARS) {
-      said.append(line).append(" | ");
+    synchronized (said) {
+      if (said.length() < SHOWN_CHARS) {
+        said.append(line).append(" | ");
+      }
     }
   }
 
@@ -190,7 +194,9 @@ final class OtherProcess implements AutoCloseable {
 
   private String described(String answer) {
     String end = answer.equals(END) ? "it has ended" : answer;
-    return said.isEmpty() ? end : end + "; it said: " + said;
+    synchronized (said) {
+      return said.isEmpty() ? end : end + "; it said: " + said;
+    }
   }
 
   /** Returns the id of the process. */
@@ -224,7 +230,7 @@ final class OtherProcess implements AutoCloseable {
       if (answer == null) {
         throw new Violation(
             "another process to answer within " + 2 * Trial.PATIENCE.toSeconds() + " s",
-            "it has not; it said: " + said);
+            described("it has not"));
       }
       if (answer.equals(END)) {
         answers.add(END);

@@ -75,7 +75,7 @@ public final class ProcessRules {
       long readable = 0;
       long bytes = 0;
       for (Sized each : objects) {
-        boolean removed = each == gone && trial.has(Capability.REMOVE);
+        boolean removed = each.equals(gone) && trial.has(Capability.REMOVE);
         BatchResult exists = store.exists(List.of(each.key()), trial.soon());
         trial.expectStatus(
             "exists, after reopening, of an object that was " + (removed ? "removed" : "put"),

@@ -134,12 +134,14 @@ public class ReferenceStore implements CacheStore {
     }
     ObjectKey name = name(op.key());
     if (objects.containsKey(name)) {
-      present++;
-      result.set(
-          i,
-          capabilities.contains(Capability.REPORTS_PRESENT)
-              ? ObjectStatus.PRESENT
-              : ObjectStatus.OK);
+      if (capabilities.contains(Capability.REPORTS_PRESENT)) {
+        present++;
+        result.set(i, ObjectStatus.PRESENT);
+      } else {
+        stored++;
+        bytesStored += op.byteSize();
+        result.set(i, ObjectStatus.OK);
+      }
       return;
     }
     if (op.byteSize() > capacity) {

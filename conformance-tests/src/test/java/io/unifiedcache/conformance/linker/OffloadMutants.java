@@ -30,8 +30,13 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** Small edits of this project's linker, each of which breaks a rule of offloads. */
 public final class OffloadMutants {
@@ -137,16 +142,7 @@ public final class OffloadMutants {
             "offload.poison",
             "pages are read before they have been computed",
             "before the pages have been computed",
-            spec ->
-                new EditedLinker(LinkerFactory.unifiedCache().open(spec)) {
-                  @Override
-                  public void offload(TransferRequest request) {
-                    super.offload(
-                        request.ready().toCompletableFuture().isDone()
-                            ? request
-                            : new TransferRequest(request.id(), request.transfers()));
-                  }
-                }),
+            OffloadMutants::early),
         Edits.mutant(
             "offload.poison",
             "completion is told before the pages have been read",
@@ -306,9 +302,47 @@ public final class OffloadMutants {
     };
   }
 
+  /** Does not wait until a request is ready. */
+  private static CacheLinker early(LinkerSpec spec) {
+    Semaphore puts = new Semaphore(0);
+    LinkerSpec edited =
+        Edits.withStore(
+            spec,
+            store ->
+                new EditedStore(store) {
+                  @Override
+                  public BatchResult put(List<PutOp> ops, Deadline by) {
+                    puts.release();
+                    return super.put(ops, by);
+                  }
+                });
+    return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
+      @Override
+      public void offload(TransferRequest request) {
+        if (isReady(request)) {
+          super.offload(request);
+          return;
+        }
+        puts.drainPermits();
+        super.offload(new TransferRequest(request.id(), request.transfers()));
+        try {
+          // So that it is seen on a slow machine, too.
+          assertThat(puts.tryAcquire(10, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    };
+  }
+
+  private static boolean isReady(TransferRequest request) {
+    return request.ready().toCompletableFuture().isDone();
+  }
+
   /** Does not wait for the put of what was not ready at first. */
   private static CacheLinker late(LinkerSpec spec) {
     AtomicBoolean late = new AtomicBoolean();
+    AtomicReference<@Nullable CacheLinker> opened = new AtomicReference<>();
     LinkerSpec edited =
         Edits.withStore(
             spec,
@@ -319,7 +353,8 @@ public final class OffloadMutants {
                     if (!late.getAndSet(false)) {
                       return super.put(ops, by);
                     }
-                    Thread.ofPlatform().daemon().start(() -> putQuietly(ops, by));
+                    long ended = offloads();
+                    Thread.ofPlatform().daemon().start(() -> putLater(ended, ops, by));
                     BatchResult.Builder told = BatchResult.builder(ops.size());
                     for (int i = 0; i < ops.size(); i++) {
                       told.set(i, ObjectStatus.OK);
@@ -327,7 +362,15 @@ public final class OffloadMutants {
                     return told.build();
                   }
 
-                  private void putQuietly(List<PutOp> ops, Deadline by) {
+                  private long offloads() {
+                    CacheLinker linker = opened.get();
+                    return linker == null ? 0 : linker.stats().offloads();
+                  }
+
+                  private void putLater(long ended, List<PutOp> ops, Deadline by) {
+                    while (offloads() == ended && !by.hasPassed()) {
+                      LockSupport.parkNanos(100_000);
+                    }
                     try {
                       var unused = super.put(ops, by);
                     } catch (CacheException e) {
@@ -336,10 +379,12 @@ public final class OffloadMutants {
                     }
                   }
                 });
-    return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
+    CacheLinker linker = LinkerFactory.unifiedCache().open(edited);
+    opened.set(linker);
+    return new EditedLinker(linker) {
       @Override
       public void offload(TransferRequest request) {
-        late.set(!request.ready().toCompletableFuture().isDone());
+        late.set(!isReady(request));
         super.offload(request);
       }
     };

@@ -43,6 +43,11 @@ public final class RestoreMutants {
                         ? PoolQuery.trailingPages(query.source(), 1)
                         : query)),
         Edits.mutant(
+            "restore.all-pages",
+            "all pages that are there count, those behind a hole included",
+            "longest restorable length",
+            RestoreMutants::counting),
+        Edits.mutant(
             "restore.trailing-window",
             "a window is never longer than two pages",
             "longest restorable length",
@@ -234,6 +239,28 @@ public final class RestoreMutants {
             return super.lookup(pages, pools.stream().map(edit).toList());
           }
         };
+  }
+
+  /** Counts the pages that are there, in lookups of all pages of kv and of another pool. */
+  private static CacheLinker counting(LinkerSpec spec) {
+    CacheLinker linker = LinkerFactory.unifiedCache().open(spec);
+    if (!hasKv(spec) || spec.pools().pools().size() != 2) {
+      return linker;
+    }
+    return new EditedLinker(linker) {
+      @Override
+      public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
+        PoolTransferResult found = super.lookup(pages, pools);
+        if (!pools.stream().allMatch(each -> each.policy() == HitPolicy.ALL_PAGES)) {
+          return found;
+        }
+        int there = 0;
+        for (PageKey page : pages) {
+          there += super.lookup(List.of(page), pools).usablePages();
+        }
+        return new PoolTransferResult(RestorablePrefixes.upTo(there), found.hits());
+      }
+    };
   }
 
   private interface Finding {

@@ -7,9 +7,11 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.Mutant;
 import io.unifiedcache.conformance.StoreUnderTest;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -21,6 +23,10 @@ import java.util.function.LongFunction;
 /** Stores that go wrong with their budget. */
 public final class CapacityMutants {
   private static final long USUAL = 256L << 20;
+
+  /** All objects fit in the usual budget, and some do not in a small one. */
+  private static final StoreLimits SMALL_OBJECTS =
+      new StoreLimits(65_536, 65_536, 8L << 20, 65_536, 1, Duration.ofSeconds(1), Duration.ZERO);
 
   private CapacityMutants() {}
 
@@ -62,11 +68,11 @@ public final class CapacityMutants {
             "an object that finds no room leaves an empty one behind",
             "exists of what found no room",
             capacity ->
-                new ReferenceStore(ReferenceStore.ALL, ReferenceStore.LIMITS, capacity) {
+                new ReferenceStore(ReferenceStore.ALL, SMALL_OBJECTS, capacity) {
                   @Override
                   protected void put(PutOp op, BatchResult.Builder result, int i) {
                     super.put(op, result, i);
-                    if (op.byteSize() > capacity) {
+                    if (isTooLarge(op, capacity)) {
                       super.put(new PutOp(op.key(), List.of()), BatchResult.builder(1), 0);
                     }
                   }
@@ -76,12 +82,12 @@ public final class CapacityMutants {
             "once an object found no room, none does",
             "FAILED with NO_SPACE",
             capacity ->
-                new ReferenceStore(ReferenceStore.ALL, ReferenceStore.LIMITS, capacity) {
+                new ReferenceStore(ReferenceStore.ALL, SMALL_OBJECTS, capacity) {
                   private boolean full;
 
                   @Override
                   protected void put(PutOp op, BatchResult.Builder result, int i) {
-                    full |= op.byteSize() > capacity;
+                    full |= isTooLarge(op, capacity);
                     if (full) {
                       fail(result, i, StoreFailure.of(FailureCode.NO_SPACE, "the store is full"));
                     } else {
@@ -94,10 +100,10 @@ public final class CapacityMutants {
             "an object that finds no room is an error below",
             "FAILED with IO",
             capacity ->
-                new ReferenceStore(ReferenceStore.ALL, ReferenceStore.LIMITS, capacity) {
+                new ReferenceStore(ReferenceStore.ALL, SMALL_OBJECTS, capacity) {
                   @Override
                   protected void put(PutOp op, BatchResult.Builder result, int i) {
-                    if (op.byteSize() > capacity) {
+                    if (isTooLarge(op, capacity)) {
                       fail(result, i, StoreFailure.of(FailureCode.IO, "cannot allocate"));
                     } else {
                       super.put(op, result, i);
@@ -158,6 +164,10 @@ public final class CapacityMutants {
                     return order.getLast();
                   }
                 }));
+  }
+
+  private static boolean isTooLarge(PutOp op, long capacity) {
+    return op.byteSize() > capacity && op.byteSize() <= SMALL_OBJECTS.objectBytes();
   }
 
   private static Mutant mutant(

@@ -22,6 +22,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -441,6 +442,9 @@ public final class LifeMutants {
                     try {
                       return super.exists(keys, by);
                     } catch (CacheException e) {
+                      if (e.code() != FailureCode.CLOSED) {
+                        throw e;
+                      }
                       return BatchResult.all(keys.size(), ObjectStatus.ABSENT);
                     }
                   }
@@ -463,7 +467,7 @@ public final class LifeMutants {
         leaking(
             "each open leaves native memory behind",
             "KiB of resident memory have become",
-            kept -> kept.add(Arena.ofAuto().allocate(7 << 20).fill((byte) 1))));
+            kept -> kept.add(Arena.ofAuto().allocate(12 << 20).fill((byte) 1))));
   }
 
   private static Mutant leaking(
@@ -499,7 +503,7 @@ public final class LifeMutants {
     }
   }
 
-  private static final class WaitsForSessions extends ReferenceStore {
+  private static final class WaitsForSessions extends SlowCopies {
     private int open;
 
     @Override
@@ -530,12 +534,9 @@ public final class LifeMutants {
 
     @Override
     public synchronized void close() {
-      try {
-        while (open > 0) {
-          wait();
-        }
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
+      Deadline over = Deadline.after(Duration.ofSeconds(8));
+      while (open > 0 && !over.hasPassed()) {
+        pause();
       }
       super.close();
     }

@@ -333,7 +333,13 @@ public final class StoreMutants {
 
   private static List<Mutant> keys() {
     return List.of(
-        names("keys are folded to lower case", "PRESENT", key -> key.toLowerCase(Locale.ROOT)),
+        // Clear and list meet keys that differ in case, too.
+        names(
+            Set.of("store.exact-key", "store.clear", "store.list"),
+            "keys are folded to lower case",
+            "PRESENT",
+            key -> key.toLowerCase(Locale.ROOT)),
+        names("a sharp s is two letters", "PRESENT", key -> key.replace("\u00df", "ss")),
         names(
             "keys are composed", "PRESENT", key -> Normalizer.normalize(key, Normalizer.Form.NFC)),
         names("keys are trimmed", "PRESENT", String::strip),
@@ -341,7 +347,7 @@ public final class StoreMutants {
             "keys are cut after 255 characters",
             "PRESENT",
             key -> key.substring(0, Math.min(255, key.length()))),
-        names("slashes are dashes", "PRESENT", key -> key.replace('/', '-')),
+        names("keys are shortened like paths", "PRESENT", key -> key.replace("/./", "/")),
         names("keys end at a zero character", "PRESENT", key -> key.split("\0", 2)[0]),
         names(
             "keys with letters beyond Latin have a tag",
@@ -377,17 +383,25 @@ public final class StoreMutants {
   }
 
   private static Mutant names(String what, String says, UnaryOperator<String> named) {
-    return mutant(
-        "store.exact-key",
+    return names(Set.of("store.exact-key"), what, says, named);
+  }
+
+  private static Mutant names(
+      Set<String> breaks, String what, String says, UnaryOperator<String> named) {
+    return Mutant.ofStore(
+        breaks,
         what,
         says,
         () ->
-            new ReferenceStore() {
-              @Override
-              protected ObjectKey name(ObjectKey key) {
-                return new ObjectKey(named.apply(key.value()));
-              }
-            });
+            StoreUnderTest.of(
+                "mutant",
+                () ->
+                    new ReferenceStore() {
+                      @Override
+                      protected ObjectKey name(ObjectKey key) {
+                        return new ObjectKey(named.apply(key.value()));
+                      }
+                    }));
   }
 
   // store.per-entry and store.duplicate-in-batch
