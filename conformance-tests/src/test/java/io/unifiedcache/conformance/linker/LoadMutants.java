@@ -401,7 +401,7 @@ public final class LoadMutants {
         mutant(
             "load.failed-never-loaded",
             "a load with a page whose bytes are bad completes twice",
-            "to complete exactly once",
+            "the number of completions of a request that failed",
             linker(linker -> new AnsweredAgain(linker, FailureCode.CORRUPT))),
         mutant(
             "load.failed-never-loaded",
