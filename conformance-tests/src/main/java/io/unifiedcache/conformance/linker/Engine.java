@@ -212,6 +212,9 @@ final class Engine {
   /** By page and source: the keys that were put for it. */
   private final Map<PageKey, Map<PoolName, Set<ObjectKey>>> objects = new LinkedHashMap<>();
 
+  /** By load: how many completions of it were looked at. */
+  private final Map<String, Integer> answers = new LinkedHashMap<>();
+
   private final Deque<Completion> loaded = new ArrayDeque<>();
   private final Deque<Completion> offloaded = new ArrayDeque<>();
   private @Nullable ObservedLinker linker;
@@ -634,7 +637,16 @@ final class Engine {
 
   /** Returns the next completion of a load. Fails the rule if none comes. */
   Completion pollLoad() {
-    return poll("a load", loaded, () -> linker().pollLoads(rig.patience()));
+    Completion next = poll("a load", loaded, () -> linker().pollLoads(rig.patience()));
+    answers.merge(next.id(), 1, Integer::sum);
+    return next;
+  }
+
+  /** Returns how often the completion of a load has come, or would with the next poll. */
+  long answers(String id) {
+    loaded.addAll(linker().pollLoads(Duration.ZERO));
+    return answers.getOrDefault(id, 0)
+        + loaded.stream().filter(each -> each.id().equals(id)).count();
   }
 
   /** Returns the next completion of an offload. Fails the rule if none comes. */

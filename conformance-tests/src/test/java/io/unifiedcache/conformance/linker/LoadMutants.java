@@ -5,6 +5,7 @@ import static io.unifiedcache.conformance.linker.Edits.mutant;
 import static io.unifiedcache.conformance.linker.Edits.setting;
 import static io.unifiedcache.conformance.linker.Edits.spec;
 import static io.unifiedcache.conformance.linker.Edits.store;
+import static java.util.Objects.requireNonNull;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
@@ -391,14 +392,16 @@ public final class LoadMutants {
                             .map(
                                 each ->
                                     new PageFailure(
-                                        each.pool(), first.get(completion.id()), each.cause()))
+                                        each.pool(),
+                                        requireNonNull(first.get(completion.id())),
+                                        each.cause()))
                             .toList());
                   }
                 }),
         mutant(
             "load.failed-never-loaded",
             "a load with a page whose bytes are bad completes twice",
-            "to complete exactly once",
+            "the number of completions of a request that failed",
             linker(linker -> new AnsweredAgain(linker, FailureCode.CORRUPT))),
         mutant(
             "load.failed-never-loaded",
