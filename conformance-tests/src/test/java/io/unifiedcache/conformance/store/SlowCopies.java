@@ -1,10 +1,12 @@
 package io.unifiedcache.conformance.store;
 
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.store.Capability;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -20,7 +22,11 @@ class SlowCopies extends ReferenceStore {
   SlowCopies() {}
 
   SlowCopies(long capacity) {
-    super(ALL, LIMITS, capacity);
+    this(ALL, capacity);
+  }
+
+  SlowCopies(Set<Capability> capabilities, long capacity) {
+    super(capabilities, LIMITS, capacity);
   }
 
   static Set<Capability> without(Capability one) {
@@ -48,8 +54,11 @@ class SlowCopies extends ReferenceStore {
 
   /** Lets others in for a moment. */
   final void pause() {
+    Deadline over = Deadline.after(Duration.ofMillis(1));
     try {
-      wait(1);
+      while (!over.hasPassed()) {
+        wait(1);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
