@@ -1,6 +1,8 @@
 package io.unifiedcache.conformance.store;
 
+import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.store.Capability;
@@ -18,6 +20,8 @@ class SlowCopies extends ReferenceStore {
 
   /** How many reads are in the middle of a copy. Guarded by this. */
   int copying;
+
+  private boolean closing;
 
   SlowCopies() {}
 
@@ -65,7 +69,16 @@ class SlowCopies extends ReferenceStore {
   }
 
   @Override
+  protected void begin(int entries) {
+    if (closing) {
+      throw new CacheException(FailureCode.CLOSED, "the store is closed");
+    }
+    super.begin(entries);
+  }
+
+  @Override
   public synchronized void close() {
+    closing = true;
     while (copying > 0) {
       pause();
     }
