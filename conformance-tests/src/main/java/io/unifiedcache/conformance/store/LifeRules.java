@@ -793,10 +793,13 @@ public final class LifeRules {
       openUseAndClose(trial);
     }
     // What earlier rules have left is freed now, and not while this one counts.
-    for (int i = 0; i < 2; i++) {
+    Deadline longest = Deadline.after(Duration.ofSeconds(1));
+    long resident;
+    do {
+      resident = Footprint.residentNow();
       System.gc();
-      LockSupport.parkNanos(30_000_000);
-    }
+      LockSupport.parkNanos(50_000_000);
+    } while (resident - Footprint.residentNow() > 1 << 10 && !longest.hasPassed());
     Footprint before = Footprint.now();
     Deadline enough = Deadline.after(Trial.PATIENCE);
     int count = 0;

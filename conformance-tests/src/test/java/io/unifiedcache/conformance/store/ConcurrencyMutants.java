@@ -37,17 +37,9 @@ public final class ConcurrencyMutants {
   }
 
   /** A store that evicts may forget anything at any time, which would explain much. */
-  private static class Unbounded extends ReferenceStore {
+  private static class Unbounded extends SlowCopies {
     Unbounded() {
-      super(SlowCopies.without(Capability.BOUNDED), LIMITS, 1L << 40);
-    }
-
-    final void pause() {
-      try {
-        wait(1);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
+      super(without(Capability.BOUNDED), 1L << 40);
     }
 
     final boolean has(ObjectKey key) {

@@ -19,7 +19,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Stores that outlive a process, and right ones, are found to be right. */
 class ProcessRulesTest {
-  @TempDir private Path root;
+  private final Path root;
+
+  ProcessRulesTest(@TempDir Path root) {
+    this.root = root;
+  }
 
   private static ConformanceReport run(StoreUnderTest subject) {
     ConformanceReport report = Conformance.ofStore(subject).quick(true).run(result -> {});

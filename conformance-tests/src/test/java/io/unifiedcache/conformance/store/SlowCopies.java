@@ -1,10 +1,14 @@
 package io.unifiedcache.conformance.store;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.store.Capability;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -17,10 +21,16 @@ class SlowCopies extends ReferenceStore {
   /** How many reads are in the middle of a copy. Guarded by this. */
   int copying;
 
+  private boolean closing;
+
   SlowCopies() {}
 
   SlowCopies(long capacity) {
-    super(ALL, LIMITS, capacity);
+    this(ALL, capacity);
+  }
+
+  SlowCopies(Set<Capability> capabilities, long capacity) {
+    super(capabilities, LIMITS, capacity);
   }
 
   static Set<Capability> without(Capability one) {
@@ -48,15 +58,27 @@ class SlowCopies extends ReferenceStore {
 
   /** Lets others in for a moment. */
   final void pause() {
+    Deadline over = Deadline.after(Duration.ofMillis(1));
     try {
-      wait(1);
+      while (!over.hasPassed()) {
+        wait(1);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
   @Override
+  protected void begin(int entries) {
+    if (closing) {
+      throw new CacheException(FailureCode.CLOSED, "the store is closed");
+    }
+    super.begin(entries);
+  }
+
+  @Override
   public synchronized void close() {
+    closing = true;
     while (copying > 0) {
       pause();
     }
