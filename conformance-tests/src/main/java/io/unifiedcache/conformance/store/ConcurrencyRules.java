@@ -44,6 +44,9 @@ public final class ConcurrencyRules {
           "Let one step under one lock, or one atomic change, decide each answer; a cache beside"
               + " the objects, or a check apart from the change that it is for, is a second truth.")
   static void concurrent(Trial trial) {
+    if (trial.limits().objectBytes() < Long.BYTES) {
+      throw trial.notApplicable("objects of so few bytes cannot be told apart");
+    }
     int count = trial.effort().rounds(600);
     List<Round> rounds = new ArrayList<>();
     for (int i = 0; i < count; i++) {

@@ -150,7 +150,9 @@ public final class LifeRules {
               }
             }
           });
-      store.remove(List.of(key, next), /* evenIfLeased= */ true, trial.soon());
+      for (ObjectKey each : List.of(key, next)) {
+        store.remove(List.of(each), /* evenIfLeased= */ true, trial.soon());
+      }
     }
   }
 

@@ -99,30 +99,34 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized BatchResult exists(List<ObjectKey> keys, Deadline by) {
-    begin(keys.size());
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    for (int i = 0; i < keys.size(); i++) {
-      Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
-      if (refusal.isPresent()) {
-        fail(result, i, refusal.get());
-      } else {
-        // Without a trace in the order of use.
-        result.set(
-            i, objects.containsKey(name(keys.get(i))) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+  public BatchResult exists(List<ObjectKey> keys, Deadline by) {
+    synchronized (this) {
+      begin(keys.size());
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      for (int i = 0; i < keys.size(); i++) {
+        Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
+        if (refusal.isPresent()) {
+          fail(result, i, refusal.get());
+        } else {
+          // Without a trace in the order of use.
+          result.set(
+              i, objects.containsKey(name(keys.get(i))) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+        }
       }
+      return result.build();
     }
-    return result.build();
   }
 
   @Override
-  public synchronized BatchResult put(List<PutOp> ops, Deadline by) {
-    begin(ops.size());
-    BatchResult.Builder result = BatchResult.builder(ops.size());
-    for (int i = 0; i < ops.size(); i++) {
-      put(ops.get(i), result, i);
+  public BatchResult put(List<PutOp> ops, Deadline by) {
+    synchronized (this) {
+      begin(ops.size());
+      BatchResult.Builder result = BatchResult.builder(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        put(ops.get(i), result, i);
+      }
+      return result.build();
     }
-    return result.build();
   }
 
   /** Answers entry {@code i} of a put. */
@@ -176,13 +180,15 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized BatchResult get(List<GetOp> ops, Deadline by) {
-    begin(ops.size());
-    BatchResult.Builder result = BatchResult.builder(ops.size());
-    for (int i = 0; i < ops.size(); i++) {
-      get(ops.get(i), result, i);
+  public BatchResult get(List<GetOp> ops, Deadline by) {
+    synchronized (this) {
+      begin(ops.size());
+      BatchResult.Builder result = BatchResult.builder(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        get(ops.get(i), result, i);
+      }
+      return result.build();
     }
-    return result.build();
   }
 
   /** Answers entry {@code i} of a get. */
@@ -216,24 +222,26 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized ReadSession openSession(List<ObjectKey> keys, Deadline by) {
-    if (!capabilities.contains(Capability.RANGED_READ)) {
-      return CacheStore.super.openSession(keys, by);
-    }
-    begin(keys.size());
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    List<byte @Nullable []> held = new ArrayList<>();
-    for (int i = 0; i < keys.size(); i++) {
-      Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
-      byte[] bytes = refusal.isPresent() ? null : find(keys.get(i));
-      held.add(bytes);
-      if (refusal.isPresent()) {
-        fail(result, i, refusal.get());
-      } else {
-        result.set(i, bytes == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+  public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+    synchronized (this) {
+      if (!capabilities.contains(Capability.RANGED_READ)) {
+        return CacheStore.super.openSession(keys, by);
       }
+      begin(keys.size());
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      List<byte @Nullable []> held = new ArrayList<>();
+      for (int i = 0; i < keys.size(); i++) {
+        Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
+        byte[] bytes = refusal.isPresent() ? null : find(keys.get(i));
+        held.add(bytes);
+        if (refusal.isPresent()) {
+          fail(result, i, refusal.get());
+        } else {
+          result.set(i, bytes == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+        }
+      }
+      return session(List.copyOf(keys), held, result.build());
     }
-    return session(List.copyOf(keys), held, result.build());
   }
 
   /** Returns a session of objects that were found, or not. */
@@ -330,16 +338,18 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
-    if (!capabilities.contains(Capability.REMOVE)) {
-      return CacheStore.super.remove(keys, evenIfLeased, by);
+  public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
+    synchronized (this) {
+      if (!capabilities.contains(Capability.REMOVE)) {
+        return CacheStore.super.remove(keys, evenIfLeased, by);
+      }
+      begin(keys.size());
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      for (int i = 0; i < keys.size(); i++) {
+        remove(keys.get(i), evenIfLeased, result, i);
+      }
+      return result.build();
     }
-    begin(keys.size());
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    for (int i = 0; i < keys.size(); i++) {
-      remove(keys.get(i), evenIfLeased, result, i);
-    }
-    return result.build();
   }
 
   /** Answers entry {@code i} of a remove. */
@@ -361,24 +371,26 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized ClearResult clear(KeyPrefix prefix, Deadline by) {
-    if (!capabilities.contains(Capability.CLEAR)) {
-      return CacheStore.super.clear(prefix, by);
-    }
-    begin(1);
-    long count = 0;
-    Iterator<Map.Entry<ObjectKey, byte[]>> all = objects.entrySet().iterator();
-    while (all.hasNext()) {
-      Map.Entry<ObjectKey, byte[]> each = all.next();
-      if (prefix.matches(each.getKey())) {
-        liveBytes -= each.getValue().length;
-        all.remove();
-        release(each.getValue());
-        count++;
+  public ClearResult clear(KeyPrefix prefix, Deadline by) {
+    synchronized (this) {
+      if (!capabilities.contains(Capability.CLEAR)) {
+        return CacheStore.super.clear(prefix, by);
       }
+      begin(1);
+      long count = 0;
+      Iterator<Map.Entry<ObjectKey, byte[]>> all = objects.entrySet().iterator();
+      while (all.hasNext()) {
+        Map.Entry<ObjectKey, byte[]> each = all.next();
+        if (prefix.matches(each.getKey())) {
+          liveBytes -= each.getValue().length;
+          all.remove();
+          release(each.getValue());
+          count++;
+        }
+      }
+      removed += count;
+      return new ClearResult(count, 0);
     }
-    removed += count;
-    return new ClearResult(count, 0);
   }
 
   @Override
@@ -395,38 +407,46 @@ public class ReferenceStore implements CacheStore {
   }
 
   /** Returns the keys that list passes on. */
-  protected synchronized List<ObjectKey> listed(KeyPrefix prefix) {
-    begin(1);
-    return objects.keySet().stream().filter(prefix::matches).toList();
+  protected List<ObjectKey> listed(KeyPrefix prefix) {
+    synchronized (this) {
+      begin(1);
+      return objects.keySet().stream().filter(prefix::matches).toList();
+    }
   }
 
   @Override
-  public synchronized StoreStats stats() {
-    return new StoreStats(
-        objects.size(),
-        liveBytes,
-        capacity,
-        stored,
-        present,
-        found,
-        absent,
-        failed,
-        removed,
-        evicted,
-        bytesStored,
-        bytesRead);
+  public StoreStats stats() {
+    synchronized (this) {
+      return new StoreStats(
+          objects.size(),
+          liveBytes,
+          capacity,
+          stored,
+          present,
+          found,
+          absent,
+          failed,
+          removed,
+          evicted,
+          bytesStored,
+          bytesRead);
+    }
   }
 
   @Override
-  public synchronized StoreHealth probe(Deadline by) {
-    begin(1);
-    return new StoreHealth(StoreHealth.State.UP, objects.size() + " objects");
+  public StoreHealth probe(Deadline by) {
+    synchronized (this) {
+      begin(1);
+      return new StoreHealth(StoreHealth.State.UP, objects.size() + " objects");
+    }
   }
 
   @Override
-  public synchronized void close() {
-    closed = true;
-    objects.clear();
+  public void close() {
+    synchronized (this) {
+      closed = true;
+      objects.clear();
+    }
   }
 
   /** Refuses a call as a whole. */

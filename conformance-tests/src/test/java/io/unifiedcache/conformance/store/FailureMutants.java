@@ -2,6 +2,7 @@ package io.unifiedcache.conformance.store;
 
 import static io.unifiedcache.conformance.store.StateMutants.faulty;
 import static io.unifiedcache.conformance.store.StoreMutants.mutant;
+import static java.util.Objects.requireNonNull;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
@@ -85,7 +86,7 @@ public final class FailureMutants {
                       BatchResult.Builder result,
                       int i) {
                     if (fault == FaultInjector.Fault.FLIPPED_BIT) {
-                      byte[] bytes = find(key);
+                      byte[] bytes = requireNonNull(find(key));
                       bytes[0] ^= 1;
                       long offset = 0;
                       for (Memory target : targets) {

@@ -1,5 +1,7 @@
 package io.unifiedcache.conformance.store;
 
+import static java.util.Objects.requireNonNull;
+
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
@@ -50,12 +52,12 @@ class FaultyStore extends ReferenceStore {
             new FaultInjector() {
               @Override
               public boolean inject(Fault fault, ObjectKey key) {
-                return latest.get().inject(fault, key);
+                return requireNonNull(latest.get()).inject(fault, key);
               }
 
               @Override
               public Stall stall() {
-                return latest.get().stall();
+                return requireNonNull(latest.get()).stall();
               }
             });
   }

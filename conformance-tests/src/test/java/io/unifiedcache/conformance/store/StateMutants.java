@@ -33,6 +33,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
@@ -145,17 +146,17 @@ public final class StateMutants {
             "while it is put",
             () ->
                 new ReferenceStore() {
-                  private final ThreadLocal<byte[]> whole = new ThreadLocal<>();
-                  private final ThreadLocal<byte[]> visible = new ThreadLocal<>();
+                  private final Map<Thread, byte[]> whole = new ConcurrentHashMap<>();
+                  private final Map<Thread, byte[]> visible = new ConcurrentHashMap<>();
 
                   @Override
                   public BatchResult put(List<PutOp> ops, Deadline by) {
                     BatchResult result = super.put(ops, by);
-                    byte[] bytes = whole.get();
-                    if (bytes != null) {
+                    byte[] bytes = whole.remove(Thread.currentThread());
+                    byte[] shown = visible.remove(Thread.currentThread());
+                    if (bytes != null && shown != null) {
                       LockSupport.parkNanos(2 * MILLISECOND);
-                      System.arraycopy(bytes, 0, visible.get(), 0, bytes.length);
-                      whole.remove();
+                      System.arraycopy(bytes, 0, shown, 0, bytes.length);
                     }
                     return result;
                   }
@@ -166,9 +167,10 @@ public final class StateMutants {
                     if (bytes.length != 512 << 10) {
                       return bytes;
                     }
-                    whole.set(bytes);
-                    visible.set(new byte[bytes.length]);
-                    return visible.get();
+                    byte[] shown = new byte[bytes.length];
+                    whole.put(Thread.currentThread(), bytes);
+                    visible.put(Thread.currentThread(), shown);
+                    return shown;
                   }
                 }),
         mutant(

@@ -710,7 +710,8 @@ public final class StoreMutants {
                 new ReferenceStore() {
                   @Override
                   protected Optional<StoreFailure> refusal(ObjectKey key, int pieces, long bytes) {
-                    return super.refusal(key, pieces, (int) bytes);
+                    int narrow = (int) bytes;
+                    return super.refusal(key, pieces, narrow);
                   }
                 }),
         ranges(
