@@ -29,11 +29,11 @@ import java.util.TimeZone;
 import java.util.function.UnaryOperator;
 
 /** The rules of keys, as a store sees them. */
-public final class LinkerKeyRules {
+public final class KeyRules {
   private static final String KEYS = "keys";
   private static final String EMPTY_SEGMENTS = "sglang.empty-segments";
 
-  private LinkerKeyRules() {}
+  private KeyRules() {}
 
   @Rule(
       id = "key.single-tag",
