@@ -16,7 +16,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;

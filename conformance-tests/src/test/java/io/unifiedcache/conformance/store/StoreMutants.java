@@ -16,7 +16,7 @@ import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.text.Normalizer;
