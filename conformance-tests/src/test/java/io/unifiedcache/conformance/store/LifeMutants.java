@@ -82,11 +82,11 @@ public final class LifeMutants {
             "an object that was read stays leased for ever",
             "FAILED with BUSY",
             StaysLeased::new),
-        mutant(
-            "store.remove",
+        Mutant.ofStore(
+            Set.of("store.remove", "store.session"),
             "remove wipes an object while it is read",
-            "an object read while it is removed",
-            WipesRemoved::new),
+            "to have the bytes that were put",
+            () -> StoreUnderTest.of("mutant", WipesRemoved::new)),
         mutant(
             "store.remove",
             "remove takes with it what is named as if below",

@@ -333,9 +333,8 @@ public final class StoreMutants {
 
   private static List<Mutant> keys() {
     return List.of(
-        // Clear and list meet keys that differ in case, too.
         names(
-            Set.of("store.exact-key", "store.clear", "store.list"),
+            Set.of("store.exact-key"),
             "keys are folded to lower case",
             "PRESENT",
             key -> key.toLowerCase(Locale.ROOT)),
@@ -421,13 +420,13 @@ public final class StoreMutants {
                 }),
         mutant(
             "store.per-entry",
-            "a put stores four thousand entries at most",
+            "a put stores a thousand entries at most",
             "4 attempts",
             () ->
                 new ReferenceStore() {
                   @Override
                   protected void put(PutOp op, BatchResult.Builder result, int i) {
-                    if (i < 4000 || op.byteSize() == 1) {
+                    if (i < 1000 || op.byteSize() == 1) {
                       super.put(op, result, i);
                     } else {
                       result.set(i, ObjectStatus.OK);
@@ -562,7 +561,7 @@ public final class StoreMutants {
         mutant(
             "store.limits",
             "a batch must have one entry less than its limit",
-            "65537 entries",
+            "2049 entries",
             () ->
                 new ReferenceStore() {
                   @Override
