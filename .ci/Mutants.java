@@ -250,6 +250,8 @@ final class Mutants {
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx1g",
+                "-Dslf4j.provider=io.unifiedcache.linker.RecordingLogs",
+                "-Dslf4j.internal.verbosity=WARN",
                 "-cp",
                 before + System.getProperty("path.separator") + classPath,
                 "org.junit.platform.console.ConsoleLauncher",
