@@ -21,12 +21,17 @@ import org.slf4j.spi.SLF4JServiceProvider;
  * Gives what is logged at level {@code INFO} or above to the tests that ask for it, and to nobody
  * else. The system property {@code slf4j.provider} names it. Thread-safe.
  */
+// SLF4J needs it in an exported package, and none but tests see it there.
+@SuppressWarnings("exports")
 public final class RecordingLogs implements SLF4JServiceProvider {
   private static final List<Recording> RECORDINGS = new CopyOnWriteArrayList<>();
 
   private final Map<String, Logger> loggers = new ConcurrentHashMap<>();
   private final IMarkerFactory markers = new BasicMarkerFactory();
   private final MDCAdapter context = new NOPMDCAdapter();
+
+  /** Called by SLF4J. */
+  public RecordingLogs() {}
 
   /** The messages from its begin until it is closed. */
   public static final class Recording implements AutoCloseable {
