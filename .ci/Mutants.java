@@ -34,7 +34,7 @@ final class Mutants {
   private static final Path RULES = Path.of("api/src/test/resources/rules.txt");
   private static final List<String> AREAS = List.of("load.", "offload.", "linker.");
   private static final String MODULES = "linker-core,backend-memory";
-  private static final Duration LONGEST = Duration.ofMinutes(5);
+  private static final Duration LONGEST = Duration.ofMinutes(2);
 
   /** One change that must be noticed. */
   record Mutant(String rule, String title, Path file, List<String> tests, String old, String now) {}

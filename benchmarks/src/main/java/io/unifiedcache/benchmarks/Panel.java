@@ -8,11 +8,10 @@ import java.util.stream.DoubleStream;
 /**
  * One plot of a picture in SVG, whose colours follow those of the reader's screen, light or dark.
  *
- * @param unit follows the numbers of the vertical axis
  * @param logarithmic whether equal factors of the horizontal axis are equally far apart
  * @param lines those further on are drawn above the others
  */
-record Panel(String title, String unit, boolean logarithmic, List<Line> lines) {
+record Panel(String title, boolean logarithmic, List<Line> lines) {
   /** One value of a line. */
   record Point(double x, double y) {}
 
@@ -84,8 +83,8 @@ record Panel(String title, String unit, boolean logarithmic, List<Line> lines) {
       svg.append(text("<path class=\"grid\" d=\"M%d %.1fH%d\"/>%n", LEFT, y, RIGHT));
       svg.append(
           text(
-              "<text class=\"small\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s%s</text>%n",
-              LEFT - 6, y + 4, number(i * step), unit));
+              "<text class=\"small\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s</text>%n",
+              LEFT - 6, y + 4, number(i * step)));
     }
     for (Point point : lines.getFirst().points()) {
       svg.append(
@@ -117,10 +116,10 @@ record Panel(String title, String unit, boolean logarithmic, List<Line> lines) {
   private void drawNames(StringBuilder svg) {
     double x = 10;
     for (Line line : lines.reversed()) {
-      svg.append(text("<path class=\"line %s\" d=\"M%.1f 36h16\"/>%n", line.style(), x));
+      svg.append(text("<path class=\"line %s\" d=\"M%.1f 36h14\"/>%n", line.style(), x));
       svg.append(
-          text("<text class=\"small\" x=\"%.1f\" y=\"40\">%s</text>%n", x + 20, line.name()));
-      x += 28 + 5.3 * line.name().length();
+          text("<text class=\"small\" x=\"%.1f\" y=\"40\">%s</text>%n", x + 18, line.name()));
+      x += 29 + 5.7 * line.name().length();
     }
   }
 

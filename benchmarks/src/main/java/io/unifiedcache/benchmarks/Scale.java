@@ -91,19 +91,18 @@ public final class Scale {
                   time("Pages: time per page, of that with 1,000", pages, true),
                   time("Pools: time, of that with one", pools, false),
                   time("Ranks: time, of that with one", ranks, false),
-                  memory("Pages: heap per page", pages, true),
-                  memory("Pools: heap per page of all pools", pools, false),
-                  memory("Ranks: heap per page of one rank", ranks, false))));
+                  memory("Pages: bytes of heap per page", pages, true),
+                  memory("Pools: bytes of heap per page", pools, false),
+                  memory("Ranks: bytes of heap per page", ranks, false))));
     }
   }
 
   private static Panel time(String title, List<Row> rows, boolean logarithmic) {
     return new Panel(
         title,
-        "",
         logarithmic,
         List.of(
-            line("even", "in proportion", rows, row -> logarithmic ? 1 : row.count()),
+            line("even", "proportional", rows, row -> logarithmic ? 1 : row.count()),
             line("copies", "plain copies", rows, Row::copies),
             line("load", "load", rows, Row::load),
             line("lookup", "lookup", rows, Row::lookup)));
@@ -112,12 +111,11 @@ public final class Scale {
   private static Panel memory(String title, List<Row> rows, boolean logarithmic) {
     return new Panel(
         title,
-        " B",
         logarithmic,
         List.of(
-            line("kept", "the store keeps", rows, Row::storeKeeps),
-            line("load", "a load allocates", rows, Row::loadAllocates),
-            line("lookup", "a lookup allocates", rows, Row::lookupAllocates)));
+            line("kept", "kept by the store", rows, Row::storeKeeps),
+            line("load", "load", rows, Row::loadAllocates),
+            line("lookup", "lookup", rows, Row::lookupAllocates)));
   }
 
   private static Line line(String style, String name, List<Row> rows, ToDoubleFunction<Row> value) {
