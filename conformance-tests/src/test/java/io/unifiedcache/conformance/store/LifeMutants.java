@@ -82,11 +82,11 @@ public final class LifeMutants {
             "an object that was read stays leased for ever",
             "FAILED with BUSY",
             StaysLeased::new),
-        Mutant.ofStore(
-            Set.of("store.remove", "store.session"),
+        mutant(
+            "store.remove",
             "remove wipes an object while it is read",
-            "to have the bytes that were put",
-            () -> StoreUnderTest.of("mutant", WipesRemoved::new)),
+            "an object read while it is removed",
+            WipesRemoved::new),
         mutant(
             "store.remove",
             "remove takes with it what is named as if below",
@@ -142,7 +142,7 @@ public final class LifeMutants {
 
     @Override
     protected void release(byte[] bytes) {
-      if (removing && copying > 0) {
+      if (removing && copied.containsKey(bytes)) {
         Arrays.fill(bytes, (byte) 0);
       }
     }

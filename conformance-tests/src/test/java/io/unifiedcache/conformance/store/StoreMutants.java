@@ -558,17 +558,20 @@ public final class StoreMutants {
                     super.begin(entries - 1);
                   }
                 }),
-        mutant(
-            "store.limits",
+        Mutant.ofStore(
+            Set.of("store.limits", "store.per-entry"),
             "a batch must have one entry less than its limit",
             "2049 entries",
             () ->
-                new ReferenceStore() {
-                  @Override
-                  protected void begin(int entries) {
-                    super.begin(entries == limits().batch() ? entries + 1 : entries);
-                  }
-                }),
+                StoreUnderTest.of(
+                    "mutant",
+                    () ->
+                        new ReferenceStore() {
+                          @Override
+                          protected void begin(int entries) {
+                            super.begin(entries == limits().batch() ? entries + 1 : entries);
+                          }
+                        })),
         mutant(
             "store.limits",
             "a put that is too large stores its first entries",
