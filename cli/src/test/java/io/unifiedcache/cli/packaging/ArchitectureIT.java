@@ -2,6 +2,7 @@ package io.unifiedcache.cli.packaging;
 
 import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.name;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
@@ -36,6 +37,10 @@ class ArchitectureIT {
   private static final String LINKER = "io.unifiedcache.linker..";
   private static final String BACKENDS = "io.unifiedcache.backend..";
   private static final String CLI = "io.unifiedcache.cli..";
+  private static final String CONFORMANCE = "io.unifiedcache.conformance..";
+
+  /** The other end of a process that the suite starts, which talks through them. */
+  private static final String STORE_SERVER = "io.unifiedcache.conformance.store.StoreServer";
 
   /** What every module may use. */
   private static final List<String> COMMON =
@@ -66,13 +71,26 @@ class ArchitectureIT {
   }
 
   @Test
+  void conformance_usesNeitherBackendsNorTheCommandLine() {
+    onlyUses(
+            CONFORMANCE,
+            CONFORMANCE,
+            LINKER,
+            API,
+            "com.google.gson..",
+            "javax.xml.stream..",
+            "org.junit.jupiter.api..")
+        .check(all);
+  }
+
+  @Test
   void backends_useTheApiAlone() {
     noClasses()
         .that()
         .resideInAPackage(BACKENDS)
         .should()
         .dependOnClassesThat()
-        .resideInAnyPackage(LINKER, CLI)
+        .resideInAnyPackage(LINKER, CONFORMANCE, CLI)
         .check(all);
   }
 
@@ -99,7 +117,10 @@ class ArchitectureIT {
 
   @Test
   void standardStreams_areTheCommandLinesAlone() {
-    noStandardStreams(not(resideInAPackage(CLI)).as("reside outside of the command line"))
+    noStandardStreams(
+            not(resideInAPackage(CLI))
+                .and(not(name(STORE_SERVER)))
+                .as("reside outside of the command line"))
         .check(all);
   }
 
