@@ -200,7 +200,7 @@ public final class FailureMutants {
                 + " untouched",
             "says UNTOUCHED",
             (store, bytes, op) -> {
-              Memory first = largest(op.pieces());
+              Memory first = first(op.pieces());
               store.scatter(bytes, 0, first.slice(0, Math.min(1, first.byteSize())));
               return MemoryState.UNTOUCHED;
             }),
@@ -212,7 +212,7 @@ public final class FailureMutants {
             "memory is written after it was given back",
             "nothing uses any more",
             (store, bytes, op) -> {
-              Memory first = largest(op.pieces());
+              Memory first = first(op.pieces());
               later(() -> store.scatter(bytes, 0, first.slice(0, Math.min(1, first.byteSize()))));
               return MemoryState.DIRTY;
             }),
@@ -220,7 +220,7 @@ public final class FailureMutants {
             "memory is written after its use has ended",
             "nothing uses any more",
             (store, bytes, op) -> {
-              Memory first = largest(op.pieces());
+              Memory first = first(op.pieces());
               later(() -> store.scatter(bytes, 0, first.slice(0, Math.min(1, first.byteSize()))));
               return new MemoryState.InUse(CompletableFuture.completedStage(null));
             }),
@@ -291,6 +291,11 @@ public final class FailureMutants {
                 }));
   }
 
+  /** Returns the first piece that has bytes: those lie within every object that has some. */
+  private static Memory first(List<Memory> pieces) {
+    return pieces.stream().filter(piece -> piece.byteSize() > 0).findFirst().orElseThrow();
+  }
+
   private interface Mismatch {
     MemoryState of(ReferenceStore store, byte[] bytes, GetOp op);
   }
@@ -352,7 +357,7 @@ public final class FailureMutants {
         mutant(
             "store.register",
             "what was registered serves as a buffer for ever",
-            "that was unregistered",
+            "registered",
             () ->
                 new ReferenceStore() {
                   private final List<Memory> buffers = new ArrayList<>();
