@@ -1,0 +1,78 @@
+package io.unifiedcache.backend.file;
+
+import io.unifiedcache.api.ObjectKey;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An object and where it lies: an extent of a segment file, which holds a header and the payload.
+ *
+ * <p>What is final never changes; the rest belongs to {@link Index} and its lock.
+ */
+final class StoredObject {
+  final ObjectKey key;
+
+  /** The unique number of the put that stored it. */
+  final long generation;
+
+  final int segment;
+  final long offset;
+  final int headerBytes;
+  final long size;
+
+  /**
+   * The checksums of the blocks of the payload, empty if it has none; null until the header was
+   * read and seen to be that of this object.
+   */
+  volatile int @Nullable [] sums;
+
+  /** The size of a block; valid where {@link #sums} are. */
+  volatile int blockBytes;
+
+  /** Readers in this process. */
+  int pins;
+
+  /** Whether this process has made it findable, so that its extent is no longer the putter's. */
+  volatile boolean published;
+
+  /** Whether it can be found. */
+  boolean live;
+
+  /** Whether its extent is not its own, as only a damaged log says: it frees nothing. */
+  boolean overlaps;
+
+  /** Whether a record is being written that evicts it. */
+  boolean leaving;
+
+  /** Whether it was used since its recency was last written down. */
+  boolean touched;
+
+  /** The neighbours in the order of eviction, while it is live. */
+  @Nullable StoredObject older;
+
+  @Nullable StoredObject newer;
+
+  StoredObject(
+      ObjectKey key, long generation, int segment, long offset, int headerBytes, long size) {
+    this.key = key;
+    this.generation = generation;
+    this.segment = segment;
+    this.offset = offset;
+    this.headerBytes = headerBytes;
+    this.size = size;
+  }
+
+  /** Returns where the payload begins in the segment. */
+  long payloadOffset() {
+    return offset + ExtentHeader.padded(headerBytes);
+  }
+
+  /** Returns the bytes of the extent. */
+  long extentBytes() {
+    return ExtentHeader.extentBytes(headerBytes, size);
+  }
+
+  /** Returns where the bytes that were written end in the segment. */
+  long end() {
+    return size == 0 ? offset + headerBytes : payloadOffset() + size;
+  }
+}

@@ -1,0 +1,98 @@
+package io.unifiedcache.backend.file;
+
+import io.unifiedcache.backend.file.Job.LateException;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What is done now and then, after a call and not for it: recency is written down, the disk is
+ * looked after, segments that nothing needs are deleted.
+ *
+ * <p>Thread-safe.
+ */
+final class Upkeep {
+  private static final Logger LOG = LoggerFactory.getLogger(Upkeep.class);
+
+  private static final long PERIOD_NANOS = TimeUnit.SECONDS.toNanos(1);
+  private static final long TOUCHES_PER_PERIOD = 10;
+  private static final int MOST_TOUCHES = 2_000;
+
+  private final FileEngine engine;
+  private final Space space;
+  private final Index index;
+  private final ReentrantLock state;
+  private final AtomicLong last = new AtomicLong(System.nanoTime());
+  private volatile long rounds;
+
+  Upkeep(FileEngine engine, Space space, Index index, ReentrantLock state) {
+    this.engine = engine;
+    this.space = space;
+    this.index = index;
+    this.state = state;
+  }
+
+  /** Tells whether it is time; then whoever asked does it. */
+  boolean isDue() {
+    long before = last.get();
+    long now = System.nanoTime();
+    return now - before >= PERIOD_NANOS && last.compareAndSet(before, now);
+  }
+
+  /** Does what there is to do, unless others are changing the index just now. */
+  void run(Tuning tuning) {
+    rounds++;
+    boolean touches = rounds % TOUCHES_PER_PERIOD == 0;
+    try {
+      engine.publish(
+          noWaiting(),
+          () -> {
+            if (touches) {
+              engine.change(touched(), /* flush= */ false);
+            }
+            long bytesShort = space.bytesShort(tuning);
+            if (bytesShort > 0) {
+              engine.keepToWritten();
+              space.evictSegment();
+            }
+            if (bytesShort > 0) {
+              space.deleteEmpty(/* keep= */ 0);
+            } else if (space.segmentBytes() > tuning.mostSegmentBytes()) {
+              space.deleteEmpty(/* keep= */ 1);
+            }
+          });
+    } catch (LateException e) {
+      LOG.debug("no upkeep now, since the index of {} is being changed", engine.root());
+    } catch (IOException e) {
+      LOG.warn("the upkeep of {} failed", engine.root(), e);
+    }
+  }
+
+  /** Writes recency down before the folder is closed. */
+  void last() {
+    try {
+      engine.publish(noWaiting(), () -> engine.change(touched(), /* flush= */ false));
+    } catch (IOException | LateException e) {
+      LOG.debug("recency is not written down", e);
+    }
+  }
+
+  private List<LogEntry> touched() {
+    state.lock();
+    try {
+      return index.touched(MOST_TOUCHES);
+    } finally {
+      state.unlock();
+    }
+  }
+
+  private static Job noWaiting() {
+    Job job = new Job();
+    job.setLate();
+    return job;
+  }
+}
