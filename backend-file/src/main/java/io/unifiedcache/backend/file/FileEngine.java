@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -60,6 +61,10 @@ final class FileEngine {
   private final Space space;
   private final Upkeep upkeep;
   private volatile IndexLog log;
+
+  /** Where the log is shortened next at the earliest, since that has failed before. */
+  private long compactAt;
+
   private LogEntry.@Nullable Continued continued;
 
   /**
@@ -88,7 +93,6 @@ final class FileEngine {
       store = found == null ? Superblock.create(disk, root) : found;
       log = load(index);
       try {
-        follow();
         begin(tuning);
       } catch (IOException | RuntimeException | Error e) {
         closeFiles();
@@ -182,11 +186,22 @@ final class FileEngine {
     if (!hasNews()) {
       return;
     }
-    following.lock();
     try {
-      follow();
-    } finally {
-      following.unlock();
+      following.lock();
+      try {
+        boolean unused = follow();
+      } finally {
+        following.unlock();
+      }
+    } catch (NoLogException e) {
+      // Then what this process knows becomes the log, unless somebody else is at it.
+      Job job = new Job();
+      job.setLate();
+      try {
+        publish(job, () -> {});
+      } catch (LateException late) {
+        throw e;
+      }
     }
   }
 
@@ -201,7 +216,9 @@ final class FileEngine {
         case TORN -> {
           return false;
         }
-        case CUT -> reload();
+        case CUT -> {
+          return reload();
+        }
         case CONTINUED -> goOn();
       }
     }
@@ -253,11 +270,15 @@ final class FileEngine {
     before.close();
   }
 
-  /** Reads the log that is there now from its beginning, without disturbing readers. */
-  private void reload() throws IOException {
+  /**
+   * Reads the log that is there now from its beginning, without disturbing readers; false if its end
+   * is torn.
+   */
+  private boolean reload() throws IOException {
     for (int attempt = 0; attempt < 10; attempt++) {
       Index fresh = new Index(new Extents(), self);
-      IndexLog found = readAll(fresh);
+      boolean[] clean = new boolean[1];
+      IndexLog found = readAll(fresh, clean);
       if (found != null) {
         state.lock();
         try {
@@ -266,14 +287,14 @@ final class FileEngine {
           state.unlock();
         }
         use(found);
-        return;
+        return clean[0];
       }
     }
-    throw new IOException("there is no index log in " + root);
+    throw new NoLogException(root);
   }
 
   /** Reads all that the logs say; null if one of them went away meanwhile, or there is none. */
-  private @Nullable IndexLog readAll(Index into) throws IOException {
+  private @Nullable IndexLog readAll(Index into, boolean[] clean) throws IOException {
     IndexLog current = findLog();
     while (current != null) {
       LogEntry.@Nullable Continued[] next = new LogEntry.@Nullable Continued[1];
@@ -284,6 +305,7 @@ final class FileEngine {
                 next[0] = entries.getLast() instanceof LogEntry.Continued last ? last : null;
               });
       if (end == IndexLog.End.CLEAN || end == IndexLog.End.TORN) {
+        clean[0] = end == IndexLog.End.CLEAN;
         return current;
       }
       current.close();
@@ -350,8 +372,8 @@ final class FileEngine {
       try {
         repairIfTorn();
         change.make();
-        if (log.position() > LOG_SLACK + 2 * index.snapshotBytes()) {
-          compact();
+        if (log.position() > Math.max(compactAt, LOG_SLACK + 2 * index.snapshotBytes())) {
+          tryCompact();
         }
       } finally {
         following.unlock();
@@ -402,15 +424,52 @@ final class FileEngine {
    * would take what is written then for the rest of it.
    */
   private void repairIfTorn() throws IOException {
-    boolean clean = follow();
-    long size = disk.size(root.resolve(FileNames.log(log.number())));
-    if (!clean || size != log.position()) {
-      LOG.warn("the index log of {} has a torn end, as of a crash, and is written anew", root);
-      IndexLog torn = log;
-      IndexLog next = writeNext();
-      torn.abolish();
-      disk.delete(root.resolve(FileNames.log(torn.number())));
-      use(next);
+    if (isWhole(this::follow)) {
+      return;
+    }
+    // Somebody may have put another file in its place: then all are to follow that.
+    if (isWhole(this::reload)) {
+      return;
+    }
+    LOG.warn("the index log of {} has a torn end, as of a crash, and is written anew", root);
+    IndexLog torn = log;
+    IndexLog next = writeNext();
+    torn.abolish();
+    disk.delete(root.resolve(FileNames.log(torn.number())));
+    use(next);
+  }
+
+  /** Reads the log, and returns whether its end is clean. */
+  private interface Reading {
+    boolean read() throws IOException;
+  }
+
+  private boolean isWhole(Reading reading) throws IOException {
+    try {
+      return reading.read()
+          && disk.size(root.resolve(FileNames.log(log.number()))) == log.position();
+    } catch (NoLogException e) {
+      return false;
+    }
+  }
+
+  /** There is no log that could be followed. */
+  private static final class NoLogException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    NoLogException(Path root) {
+      super("there is no index log in " + root);
+    }
+  }
+
+  private void tryCompact() {
+    try {
+      compact();
+      compactAt = 0;
+    } catch (IOException e) {
+      // The log is as good as before, only long.
+      compactAt = log.position() + LOG_SLACK;
+      LOG.warn("the index log of {} cannot be shortened", root, e);
     }
   }
 
@@ -476,9 +535,21 @@ final class FileEngine {
    * @return for each key its object, or null
    */
   @Nullable StoredObject[] pin(List<ObjectKey> keys) {
+    return Objects.requireNonNull(pin(keys, /* mayWait= */ true));
+  }
+
+  /** Does the same, but returns null where it would have to wait for the log to be written. */
+  @Nullable StoredObject @Nullable [] tryPin(List<ObjectKey> keys) {
+    return pin(keys, /* mayWait= */ false);
+  }
+
+  private @Nullable StoredObject @Nullable [] pin(List<ObjectKey> keys, boolean mayWait) {
     @Nullable StoredObject[] found = new @Nullable StoredObject[keys.size()];
     state.lock();
     try {
+      if (!mayWait && keys.stream().anyMatch(this::isLeaving)) {
+        return null;
+      }
       // From the last to the first, so that the first is the one used last.
       for (int i = keys.size() - 1; i >= 0; i--) {
         StoredObject object = findSettled(keys.get(i));
@@ -492,6 +563,11 @@ final class FileEngine {
       state.unlock();
     }
     return found;
+  }
+
+  private boolean isLeaving(ObjectKey key) {
+    StoredObject object = index.find(key);
+    return object != null && object.leaving;
   }
 
   /** Waits while it is being decided whether an object goes; that takes one write to the log. */

@@ -31,6 +31,8 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Condition;
@@ -59,6 +61,9 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  */
 final class FileStore implements CacheStore {
+  /** How long a close waits for calls in flight before it hurries them, and then once more. */
+  private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
+
   private final FileEngine engine;
   private final IoThreads threads;
   private final Tuning tuning;
@@ -282,11 +287,6 @@ final class FileStore implements CacheStore {
   public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
     enter(keys.size());
     try {
-      StoreFailure failure = freshen(by);
-      if (failure != null) {
-        BatchResult none = countFailures(BatchResult.allFailed(keys.size(), failure));
-        return new FileSession(this, new @Nullable StoredObject[keys.size()], none);
-      }
       BatchResult.Builder result = BatchResult.builder(keys.size());
       List<ObjectKey> legal = new ArrayList<>(keys.size());
       int[] entries = new int[keys.size()];
@@ -299,16 +299,46 @@ final class FileStore implements CacheStore {
           legal.add(keys.get(i));
         }
       }
-      @Nullable StoredObject[] pinned = engine.pin(legal);
+      Outcome<@Nullable StoredObject[]> pinned = pin(legal, by);
+      @Nullable StoredObject[] found = pinned.value();
       @Nullable StoredObject[] objects = new @Nullable StoredObject[keys.size()];
-      for (int i = 0; i < pinned.length; i++) {
-        objects[entries[i]] = pinned[i];
-        result.set(entries[i], pinned[i] == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+      for (int i = 0; i < legal.size(); i++) {
+        if (found == null) {
+          result.failed(entries[i], pinned.why("objects cannot be looked up"));
+        } else {
+          objects[entries[i]] = found[i];
+          result.set(entries[i], found[i] == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+        }
       }
       return new FileSession(this, objects, countFailures(result.build()));
     } finally {
       exit();
     }
+  }
+
+  /** Pins objects, at once if nothing has to be waited for. */
+  private Outcome<@Nullable StoredObject[]> pin(List<ObjectKey> keys, Deadline by) {
+    @Nullable StoredObject @Nullable [] pinned = engine.hasNews() ? null : engine.tryPin(keys);
+    if (pinned != null) {
+      return new Outcome<>(pinned, FailureCode.INTERNAL, "none");
+    }
+    AtomicBoolean taken = new AtomicBoolean();
+    Outcome<@Nullable StoredObject[]> outcome =
+        ask(
+            by,
+            job -> {
+              engine.catchUp();
+              @Nullable StoredObject[] late = engine.pin(keys);
+              if (!taken.compareAndSet(false, true)) {
+                engine.unpin(late);
+              }
+              return late;
+            });
+    if (outcome.value() == null && !taken.compareAndSet(false, true)) {
+      // It was in time after all; nobody will hear of it.
+      return pin(keys, by);
+    }
+    return outcome;
   }
 
   @Override
@@ -466,8 +496,11 @@ final class FileStore implements CacheStore {
     lock.lock();
     try {
       closed = true;
-      while (calls.get() > 0) {
-        left.awaitUninterruptibly();
+      awaitCalls(CLOSING_NANOS);
+      if (calls.get() > 0) {
+        // Something below stalls: let the callers go.
+        threads.hurry();
+        awaitCalls(CLOSING_NANOS);
       }
       if (last != null) {
         return;
@@ -480,6 +513,20 @@ final class FileStore implements CacheStore {
       Engines.close(engine);
     }
     threads.close();
+  }
+
+  private void awaitCalls(long nanos) {
+    boolean interrupted = false;
+    while (calls.get() > 0 && nanos > 0) {
+      try {
+        nanos = left.awaitNanos(nanos);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Reads ranges of the objects that a session holds; null stands for an object it has not. */

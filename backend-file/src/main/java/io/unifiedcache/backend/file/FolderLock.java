@@ -49,12 +49,13 @@ final class FolderLock implements Closeable {
   static FolderLock acquire(Disk disk, Path root, boolean exclusive, String instance)
       throws IOException {
     String holder =
-        "process %d on %s, instance %s, %s"
-            .formatted(
-                ProcessHandle.current().pid(),
-                hostName(),
-                instance,
-                exclusive ? "exclusive" : "shared");
+        "process "
+            + ProcessHandle.current().pid()
+            + " on "
+            + hostName()
+            + ", instance "
+            + instance
+            + (exclusive ? ", exclusive" : ", shared");
     requireStoreOrEmpty(disk, root);
     Object other = System.getProperties().putIfAbsent(CLAIM + root, holder);
     if (other != null) {

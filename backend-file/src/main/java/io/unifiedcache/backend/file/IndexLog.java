@@ -31,6 +31,8 @@ final class IndexLog implements Closeable {
   /** Where the next frame begins. */
   private volatile long position;
 
+  private ByteBuffer chunk = ByteBuffer.allocateDirect(0);
+
   private IndexLog(long number, DiskFile file, Disk.Watch watch, long position) {
     this.number = number;
     this.file = file;
@@ -143,7 +145,10 @@ final class IndexLog implements Closeable {
     if (length < position) {
       return End.CUT;
     }
-    ByteBuffer chunk = ByteBuffer.allocateDirect((int) Math.min(length - position, CHUNK_BYTES));
+    if (position == length) {
+      return End.CLEAN;
+    }
+    reserve(Math.min(length - position, CHUNK_BYTES));
     while (position < length) {
       chunk.clear().limit((int) Math.min(chunk.capacity(), length - position));
       long begin = position;
@@ -162,11 +167,16 @@ final class IndexLog implements Closeable {
         if (begin + read >= length || chunk.capacity() >= LogFrame.MOST_BYTES + 8) {
           return End.TORN;
         }
-        chunk =
-            ByteBuffer.allocateDirect((int) Math.min(length - position, LogFrame.MOST_BYTES + 8L));
+        reserve(Math.min(length - position, LogFrame.MOST_BYTES + 8L));
       }
     }
     return End.CLEAN;
+  }
+
+  private void reserve(long bytes) {
+    if (chunk.capacity() < bytes) {
+      chunk = ByteBuffer.allocateDirect((int) Math.max(bytes, 1 << 16));
+    }
   }
 
   /**

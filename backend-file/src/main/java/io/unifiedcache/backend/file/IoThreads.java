@@ -6,6 +6,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -29,6 +30,7 @@ final class IoThreads implements AutoCloseable {
   private static final long LONGEST_NAP = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final int count;
+  private final AtomicBoolean hurried = new AtomicBoolean();
   private final ThreadPoolExecutor threads;
 
   IoThreads(int count, ThreadFactory factory) {
@@ -58,7 +60,7 @@ final class IoThreads implements AutoCloseable {
   }
 
   private Job run(Deadline by, boolean mayGiveUp, Consumer<Job> work) {
-    Job job = new Job();
+    Job job = new Job(hurried);
     Thread caller = Thread.currentThread();
     try {
       threads.execute(
@@ -89,6 +91,7 @@ final class IoThreads implements AutoCloseable {
     while (!job.isDone()) {
       long nap = LONGEST_NAP;
       if (job.isLate()) {
+        lateSince = lateSince == 0 ? System.nanoTime() : lateSince;
         long left = GRACE_NANOS - (System.nanoTime() - lateSince);
         if (left <= 0) {
           break;
@@ -96,7 +99,6 @@ final class IoThreads implements AutoCloseable {
         nap = Math.min(nap, left);
       } else if (by.hasPassed() || (mayGiveUp && interrupted)) {
         job.setLate();
-        lateSince = System.nanoTime();
         continue;
       } else {
         nap = Math.min(nap, by.remainingNanos());
@@ -182,6 +184,11 @@ final class IoThreads implements AutoCloseable {
         unit.accept(i);
       }
     }
+  }
+
+  /** Makes all calls late. */
+  void hurry() {
+    hurried.set(true);
   }
 
   /** Ends the threads, waiting a bounded time for what they are doing. */

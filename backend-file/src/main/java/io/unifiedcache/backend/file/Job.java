@@ -2,17 +2,33 @@ package io.unifiedcache.backend.file;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** What one call has a thread of the store do, while it waits no longer than its deadline. */
 final class Job {
   private final CompletableFuture<Void> released = new CompletableFuture<>();
+  private final AtomicBoolean hurried;
   private volatile boolean late;
   private volatile @Nullable Throwable problem;
 
+  /** Creates a job that nobody waits for. */
+  Job() {
+    this(new AtomicBoolean());
+  }
+
+  /**
+   * Creates a job.
+   *
+   * @param hurried makes it late, and others
+   */
+  Job(AtomicBoolean hurried) {
+    this.hurried = hurried;
+  }
+
   /** Tells whether the caller's deadline has passed, so that nothing new is to be begun. */
   boolean isLate() {
-    return late;
+    return late || hurried.get();
   }
 
   /** Says that the caller's deadline has passed. */
@@ -45,7 +61,7 @@ final class Job {
 
   /** Throws if the deadline has passed. */
   void requireInTime() throws LateException {
-    if (late) {
+    if (isLate()) {
       throw new LateException();
     }
   }
