@@ -4,6 +4,7 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.file.Job.LateException;
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -58,7 +59,7 @@ final class Engines {
       }
       try {
         Files.createDirectory(folder, LocalDisk.ownerOnly(folder, "rwx------"));
-      } catch (java.nio.file.FileAlreadyExistsException e) {
+      } catch (FileAlreadyExistsException e) {
         // Another process was first.
       }
     }
@@ -84,6 +85,23 @@ final class Engines {
       lock.close();
       throw e;
     }
+  }
+
+  /**
+   * Returns the engine of a folder that is open.
+   *
+   * @throws IllegalStateException if it is not
+   */
+  static synchronized FileEngine find(Path folder) {
+    try {
+      Shared shared = OPEN.get(folder.toRealPath());
+      if (shared != null) {
+        return shared.engine;
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException(folder + " is not there", e);
+    }
+    throw new IllegalStateException(folder + " is not open");
   }
 
   /** Leaves a folder, and closes it if nobody else uses it; called by a thread of the store. */

@@ -523,6 +523,11 @@ final class FileEngine {
     return index.contains(key);
   }
 
+  /** Returns the object of a key, if it can be found. Any thread may ask. */
+  @Nullable StoredObject find(ObjectKey key) {
+    return index.find(key);
+  }
+
   /** Returns the keys under a prefix. Any thread may ask. */
   List<ObjectKey> under(KeyPrefix prefix) {
     return index.under(prefix);
