@@ -175,6 +175,16 @@ final class Extents {
     return empty;
   }
 
+  /** Returns how many segments there are. */
+  int count() {
+    return segments.size();
+  }
+
+  /** Returns the size of the largest segment, 0 if there is none. */
+  long largest() {
+    return segments.values().stream().mapToLong(owned -> owned.usable).max().orElse(0);
+  }
+
   /** Returns the segment that has the least in it, if there is any. */
   @Nullable Integer emptiest() {
     Integer emptiest = null;

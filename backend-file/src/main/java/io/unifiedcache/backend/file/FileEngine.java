@@ -271,8 +271,8 @@ final class FileEngine {
   }
 
   /**
-   * Reads the log that is there now from its beginning, without disturbing readers; false if its end
-   * is torn.
+   * Reads the log that is there now from its beginning, without disturbing readers; false if its
+   * end is torn.
    */
   private boolean reload() throws IOException {
     for (int attempt = 0; attempt < 10; attempt++) {

@@ -91,13 +91,32 @@ final class Space implements Closeable {
   }
 
   private boolean mayGrow(long bytes, Tuning tuning) {
-    return segmentBytes() + bytes <= tuning.mostSegmentBytes()
-        && disk.usableBytes(root) - bytes >= tuning.minFree();
+    if (disk.usableBytes(root) - bytes < tuning.minFree()) {
+      return false;
+    }
+    state.lock();
+    try {
+      // What is larger than all segments would not fit however much is evicted.
+      return extents.largest() < bytes || bytesOver(tuning) + bytes <= 0;
+    } finally {
+      state.unlock();
+    }
   }
 
-  /** Returns the bytes that the segments of all processes may come to have. */
-  long segmentBytes() {
-    return index.segments().values().stream().mapToLong(Index.Segment::bytes).sum();
+  /** Returns how many bytes the segments of all processes have more than they are to have. */
+  long bytesOver(Tuning tuning) {
+    return index.segments().values().stream().mapToLong(Index.Segment::bytes).sum()
+        - tuning.mostSegmentBytes(index.writers().size());
+  }
+
+  /** Returns how many segments this process has. */
+  int owned() {
+    state.lock();
+    try {
+      return extents.count();
+    } finally {
+      state.unlock();
+    }
   }
 
   private void addSegment(long bytes, boolean flush) throws IOException {
@@ -265,13 +284,12 @@ final class Space implements Closeable {
     engine.change(entries, /* flush= */ false);
   }
 
-  /** Deletes segments of this process that nothing is in, but for some. */
-  void deleteEmpty(int keep) throws IOException {
+  /** Deletes segments of this process that nothing is in. */
+  void deleteEmpty() throws IOException {
     List<Integer> empty;
     state.lock();
     try {
       empty = extents.empty();
-      empty.subList(0, Math.min(keep, empty.size())).clear();
       // Nothing is placed in them from now on.
       empty.forEach(extents::drop);
     } finally {

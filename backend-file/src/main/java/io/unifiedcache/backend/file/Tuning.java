@@ -20,8 +20,11 @@ record Tuning(long capacity, long minFree, long segmentBytes, boolean checksum, 
             Math.max(segmentBytes, Math.max(LEAST_SEGMENT, capacity / MOST_SEGMENTS)));
   }
 
-  /** Returns the most bytes that segment files are to have. */
-  long mostSegmentBytes() {
-    return capacity + capacity / 4 + 2 * segmentBytes;
+  /**
+   * Returns the most bytes that segment files are to have: some more than the objects, for headers
+   * and for gaps that no object fits in, and one file that is not full for each writer.
+   */
+  long mostSegmentBytes(int writers) {
+    return capacity + capacity / 4 + (writers + 1) * segmentBytes;
   }
 }

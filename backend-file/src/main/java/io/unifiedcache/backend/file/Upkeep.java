@@ -54,15 +54,13 @@ final class Upkeep {
             if (touches) {
               engine.change(touched(), /* flush= */ false);
             }
-            long bytesShort = space.bytesShort(tuning);
-            if (bytesShort > 0) {
+            if (space.bytesShort(tuning) > 0) {
               engine.keepToWritten();
               space.evictSegment();
-            }
-            if (bytesShort > 0) {
-              space.deleteEmpty(/* keep= */ 0);
-            } else if (space.segmentBytes() > tuning.mostSegmentBytes()) {
-              space.deleteEmpty(/* keep= */ 1);
+              space.deleteEmpty();
+            } else if (space.bytesOver(tuning) > 0 && space.owned() > 1) {
+              space.evictSegment();
+              space.deleteEmpty();
             }
           });
     } catch (LateException e) {

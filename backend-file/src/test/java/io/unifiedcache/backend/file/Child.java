@@ -14,8 +14,14 @@ import java.util.concurrent.TimeUnit;
 
 /** Another JVM with a class of these tests as its main class. */
 final class Child implements AutoCloseable {
+  /** What begins each line that a child says; libraries say others. */
+  static final String MARK = "> ";
+
   private final Process process;
   private final BufferedReader output;
+
+  /** What it has said otherwise. */
+  final List<String> said = new ArrayList<>();
 
   private Child(Process process) {
     this.process = process;
@@ -29,8 +35,7 @@ final class Child implements AutoCloseable {
   /** Starts one through a shell, which does something before. */
   static Child startWithin(String shellCommand, Class<?> main, Object... arguments) {
     try {
-      return new Child(
-          builder(shellCommand, main, arguments).redirectErrorStream(true).start());
+      return new Child(builder(shellCommand, main, arguments).redirectErrorStream(true).start());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -40,7 +45,8 @@ final class Child implements AutoCloseable {
   static ProcessBuilder builder(String shellCommand, Class<?> main, Object... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m"));
+    command.addAll(
+        List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m"));
     command.addAll(List.of("-cp", classPath(main), main.getName()));
     for (Object argument : arguments) {
       command.add(argument.toString());
@@ -83,8 +89,14 @@ final class Child implements AutoCloseable {
   }
 
   /** Returns the next line of its output; null at the end. */
-  @org.jspecify.annotations.Nullable String line() throws IOException {
-    return output.readLine();
+  @org.jspecify.annotations.Nullable
+  String line() throws IOException {
+    String line = output.readLine();
+    while (line != null && !line.startsWith(MARK)) {
+      said.add(line);
+      line = output.readLine();
+    }
+    return line == null ? null : line.substring(MARK.length());
   }
 
   /** Returns all lines that are left, once it has ended. */

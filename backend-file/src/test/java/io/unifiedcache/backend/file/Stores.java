@@ -123,6 +123,12 @@ final class Stores {
     return store.remove(List.of(key(key)), /* evenIfLeased= */ true, soon()).status(0);
   }
 
+  /** Says a line to the process that has started this one. */
+  static void say(String line) {
+    System.out.println(Child.MARK + line);
+    System.out.flush();
+  }
+
   /** Returns the status of the first entry, and why it failed. */
   static String describe(BatchResult result) {
     return result.status(0) == ObjectStatus.FAILED

@@ -9,8 +9,8 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The files of the operating system, with what a test makes of them: full, failing, stalling, or cut
- * off by the end of the process in the middle of a step.
+ * The files of the operating system, with what a test makes of them: full, failing, stalling, or
+ * cut off by the end of the process in the middle of a step.
  */
 class TestDisk implements Disk {
   private final Disk local = new LocalDisk();

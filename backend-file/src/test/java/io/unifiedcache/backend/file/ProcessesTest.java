@@ -1,0 +1,163 @@
+package io.unifiedcache.backend.file;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Several processes with one folder. */
+class ProcessesTest {
+  private static final int KEYS = 40;
+  private static final int BYTES = 90_000;
+  private static final Map<String, String> OPTIONS =
+      Map.of("capacity", "2MiB", "segment", "4MiB", "checksum", "off");
+
+  @TempDir Path folder = Path.of("set by JUnit");
+
+  /** Puts, reads and removes the same keys as others; says if something is wrong. */
+  static final class Writer {
+    private Writer() {}
+
+    public static void main(String[] arguments) {
+      Random random = new Random(Long.parseLong(arguments[1]));
+      int stored = 0;
+      int read = 0;
+      try (FileStore store = Stores.open(Path.of(arguments[0]), OPTIONS)) {
+        for (int i = 0; i < 400; i++) {
+          int key = random.nextInt(KEYS);
+          String name = "key-" + key;
+          switch (random.nextInt(5)) {
+            case 0, 1 -> {
+              String put = Stores.describe(Stores.put(store, name, Stores.bytes(BYTES, key)));
+              stored += put.equals("OK") ? 1 : 0;
+              if (!put.equals("OK") && !put.equals("PRESENT")) {
+                Stores.say("wrong: put " + put);
+              }
+            }
+            case 2, 3 -> {
+              Stores.Got got = Stores.get(store, name, BYTES);
+              String answer = got.described();
+              if (answer.equals("OK")) {
+                read++;
+                if (!java.util.Arrays.equals(got.bytes(), Stores.bytes(BYTES, key))) {
+                  Stores.say("wrong: bytes of " + name);
+                }
+              } else if (!answer.equals("ABSENT") && !answer.startsWith("FAILED LEASE_EXPIRED")) {
+                Stores.say("wrong: get " + answer);
+              }
+            }
+            default -> Stores.remove(store, name);
+          }
+          if (store.stats().liveBytes() > 2 << 20) {
+            Stores.say("wrong: " + store.stats().liveBytes() + " bytes");
+          }
+        }
+      }
+      Stores.say("stored " + stored + " read " + read);
+    }
+  }
+
+  @Test
+  void processes_onTheSameKeys_neverSeeOtherBytes() throws IOException {
+    Path root = folder.resolve("store");
+    List<Child> children = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      children.add(Child.start(Writer.class, root, i));
+    }
+    for (Child child : children) {
+      List<String> lines = child.lines();
+      assertThat(child.awaitEnd()).as(lines.toString()).isZero();
+      assertThat(lines)
+          .as(lines.toString())
+          .hasSize(1)
+          .allMatch(line -> line.startsWith("stored "));
+    }
+    try (FileStore store = Stores.open(root, OPTIONS)) {
+      long objects = 0;
+      for (int key = 0; key < KEYS; key++) {
+        if (Stores.exists(store, "key-" + key)) {
+          Stores.expect(store, "key-" + key, Stores.bytes(BYTES, key));
+          objects++;
+        }
+      }
+      assertThat(store.stats().objects()).isEqualTo(objects);
+      assertThat(store.stats().liveBytes()).isEqualTo(objects * BYTES);
+    }
+  }
+
+  /** Makes ten thousand calls with few descriptors. */
+  static final class Busy {
+    private Busy() {}
+
+    public static void main(String[] arguments) {
+      Map<String, String> options = Map.of("capacity", "512MiB", "segment", "4MiB");
+      try (FileStore store = Stores.open(Path.of(arguments[0]), options)) {
+        byte[] bytes = Stores.bytes(20_000, 1);
+        for (int i = 0; i < 5_000; i++) {
+          Stores.putOk(store, "key-" + i, bytes);
+          Stores.expect(store, "key-" + i, bytes);
+        }
+      }
+      Stores.say("done");
+    }
+  }
+
+  @Test
+  void fewDescriptors_areEnough() throws IOException {
+    try (Child child = Child.startWithin("ulimit -n 256", Busy.class, folder.resolve("store"))) {
+      assertThat(child.lines()).containsExactly("done");
+    }
+  }
+
+  /** Says that it has put, and waits to be killed. */
+  static final class Holder {
+    private Holder() {}
+
+    public static void main(String[] arguments) throws IOException {
+      FileStore store = Stores.open(Path.of(arguments[0]), OPTIONS);
+      Stores.putOk(store, "of-the-holder", Stores.bytes(BYTES, 7));
+      Stores.say("put");
+      int unused = System.in.read();
+    }
+  }
+
+  @Test
+  void segments_ofADeadWriter_areTakenOverAndOfALivingOneAreNot() throws IOException {
+    Path root = folder.resolve("store");
+    try (Child child = Child.start(Holder.class, root)) {
+      assertThat(child.line()).isEqualTo("put");
+      try (FileStore store = Stores.open(root, OPTIONS)) {
+        Stores.expect(store, "of-the-holder", Stores.bytes(BYTES, 7));
+        Stores.putOk(store, "mine", Stores.bytes(BYTES, 8));
+        FileEngine engine = Engines.find(root);
+        int theirs = segmentOf(engine, "of-the-holder");
+        assertThat(segmentOf(engine, "mine")).isNotEqualTo(theirs);
+        child.kill();
+        Stores.expect(store, "of-the-holder", Stores.bytes(BYTES, 7));
+      }
+    }
+    try (FileStore store = Stores.open(root, OPTIONS)) {
+      Stores.expect(store, "of-the-holder", Stores.bytes(BYTES, 7));
+      Stores.expect(store, "mine", Stores.bytes(BYTES, 8));
+      int theirs = segmentOf(Engines.find(root), "of-the-holder");
+      for (int i = 0; i < 100; i++) {
+        Stores.putOk(store, "next-" + i, Stores.bytes(BYTES, i));
+      }
+      // Nothing new was needed: both segments are in use.
+      assertThat(theirs).isLessThanOrEqualTo(2);
+      assertThat(segmentOf(Engines.find(root), "next-99")).isLessThanOrEqualTo(2);
+    }
+  }
+
+  private static int segmentOf(FileEngine engine, String key) {
+    StoredObject object = engine.find(Stores.key(key));
+    assertThat(object).isNotNull();
+    return object.segment;
+  }
+}
