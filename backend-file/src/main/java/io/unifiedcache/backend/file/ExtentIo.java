@@ -17,6 +17,9 @@ final class ExtentIo {
   private static final ThreadLocal<ByteBuffer> SCRATCH =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(ExtentHeader.LEAST_BLOCK));
 
+  /** An extent up to this size is written at once, from a copy. */
+  private static final int MOST_AT_ONCE = 16 << 10;
+
   private final Segments segments;
 
   ExtentIo(Segments segments) {
@@ -27,10 +30,15 @@ final class ExtentIo {
   void write(ObjectCopy.Part part) {
     ObjectCopy copy = part.copy();
     try {
-      if (!copy.hasFailed()) {
-        writePayload(part);
+      if (copy.hasFailed()) {
+        return;
       }
-      if (copy.partsLeft.decrementAndGet() == 0 && !copy.hasFailed()) {
+      if (isSmall(part)) {
+        writeAtOnce(copy);
+        return;
+      }
+      writePayload(part);
+      if (copy.partsLeft.decrementAndGet() == 0) {
         writeHeader(copy.object());
       }
     } catch (IOException e) {
@@ -40,11 +48,38 @@ final class ExtentIo {
     }
   }
 
+  private static boolean isSmall(ObjectCopy.Part part) {
+    StoredObject object = part.copy().object();
+    return part.bytes() == object.size
+        && object.extentBytes() <= MOST_AT_ONCE
+        && object.sums().length <= 1;
+  }
+
+  /** Writes header and payload of a small object with one call of the system, which costs more. */
+  private void writeAtOnce(ObjectCopy copy) throws IOException {
+    StoredObject object = copy.object();
+    int headerBytes = (int) ExtentHeader.padded(object.headerBytes);
+    int bytes = object.size == 0 ? object.headerBytes : headerBytes + (int) object.size;
+    ByteBuffer extent = scratch(Math.max(bytes, headerBytes)).position(headerBytes);
+    copy.visit(0, object.size, extent::put);
+    if (object.sums().length == 1) {
+      CRC32C sum = new CRC32C();
+      sum.update(extent.slice(headerBytes, (int) object.size));
+      object.sums()[0] = (int) sum.getValue();
+    }
+    extent.position(0);
+    writeHeader(extent, object);
+    while (extent.position() < headerBytes && extent.position() < extent.limit()) {
+      extent.put((byte) 0);
+    }
+    segments.file(object.segment).writeFully(extent.position(0).limit(bytes), object.offset);
+  }
+
   private void writePayload(ObjectCopy.Part part) throws IOException {
     StoredObject object = part.copy().object();
     DiskFile file = segments.file(object.segment);
-    int blockBytes = object.blockBytes;
-    int[] sums = sums(object);
+    int blockBytes = object.blockBytes();
+    int[] sums = object.sums();
     long offset = part.objectOffset();
     long from = part.from();
     while (from < part.to()) {
@@ -83,17 +118,13 @@ final class ExtentIo {
 
   private void writeHeader(StoredObject object) throws IOException {
     ByteBuffer header = scratch(object.headerBytes);
-    ExtentHeader.write(
-        header, object, ExtentHeader.utf8(object.key), object.blockBytes, sums(object));
+    writeHeader(header, object);
     segments.file(object.segment).writeFully(header.flip(), object.offset);
   }
 
-  private static int[] sums(StoredObject object) {
-    int[] sums = object.sums;
-    if (sums == null) {
-      throw new IllegalStateException("the header of " + object.key + " was not read");
-    }
-    return sums;
+  private static void writeHeader(ByteBuffer target, StoredObject object) {
+    ExtentHeader.write(
+        target, object, ExtentHeader.utf8(object.key), object.blockBytes(), object.sums());
   }
 
   /** Reads a part of an object, and holds it against its checksums. */
@@ -104,11 +135,11 @@ final class ExtentIo {
     }
     try {
       StoredObject object = copy.object();
-      if (object.sums == null && !readHeader(object)) {
+      if (!object.hasSums() && !readHeader(object)) {
         copy.failDamaged("its header is not the one that was written");
         return;
       }
-      readPayload(part, check && object.blockBytes > 0);
+      readPayload(part, check && object.blockBytes() > 0);
     } catch (NoSuchFileException e) {
       copy.failMissing();
     } catch (EOFException e) {
@@ -128,8 +159,7 @@ final class ExtentIo {
     if (header == null || !header.isOf(object)) {
       return false;
     }
-    object.blockBytes = header.blockBytes();
-    object.sums = header.sums();
+    object.know(header.blockBytes(), header.sums());
     return true;
   }
 
@@ -146,8 +176,8 @@ final class ExtentIo {
           file, copy, part.from(), part.to(), object.payloadOffset() + part.objectOffset(), null);
       return;
     }
-    long blockBytes = object.blockBytes;
-    int[] sums = sums(object);
+    long blockBytes = object.blockBytes();
+    int[] sums = object.sums();
     long offset = part.objectOffset();
     long from = part.from();
     while (from < part.to()) {

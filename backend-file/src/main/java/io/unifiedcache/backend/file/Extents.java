@@ -1,7 +1,6 @@
 package io.unifiedcache.backend.file;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,19 +15,26 @@ import org.jspecify.annotations.Nullable;
  * whose pages are likely to be in memory. Free runs that touch become one. Not thread-safe.
  */
 final class Extents {
-  /** A free run. */
-  private record Run(int segment, long offset, long bytes, long freed) {}
+  /** A free run; the smallest comes first, and of equal ones the one freed last. */
+  private record Run(int segment, long offset, long bytes, long freed) implements Comparable<Run> {
+    @Override
+    public int compareTo(Run other) {
+      if (bytes != other.bytes) {
+        return Long.compare(bytes, other.bytes);
+      }
+      if (freed != other.freed) {
+        return Long.compare(other.freed, freed);
+      }
+      return segment != other.segment
+          ? Integer.compare(segment, other.segment)
+          : Long.compare(offset, other.offset);
+    }
+  }
 
   /** A place in a segment. */
   record Place(int segment, long offset) {}
 
-  private static final Comparator<Run> SMALLEST_LAST_FREED =
-      Comparator.comparingLong(Run::bytes)
-          .thenComparing(Comparator.comparingLong(Run::freed).reversed())
-          .thenComparingInt(Run::segment)
-          .thenComparingLong(Run::offset);
-
-  private final TreeSet<Run> bySize = new TreeSet<>(SMALLEST_LAST_FREED);
+  private final TreeSet<Run> bySize = new TreeSet<>();
   private final Map<Integer, Owned> segments = new HashMap<>();
   private long clock;
 

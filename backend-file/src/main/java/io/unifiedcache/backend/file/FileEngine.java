@@ -656,8 +656,7 @@ final class FileEngine {
     StoredObject object =
         new StoredObject(
             key, generations.incrementAndGet(), place.segment(), place.offset(), headerBytes, size);
-    object.blockBytes = blockBytes;
-    object.sums = new int[(int) ExtentHeader.sums(size, blockBytes)];
+    object.know(blockBytes, new int[(int) ExtentHeader.sums(size, blockBytes)]);
     return object;
   }
 

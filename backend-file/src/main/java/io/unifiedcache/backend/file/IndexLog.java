@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 final class IndexLog implements Closeable {
   private static final long MAGIC = 0x474f4c2d58445543L; // "CUDX-LOG"
   static final int HEADER_BYTES = 48;
+  private static final int MOST_KEPT_BYTES = 1 << 20;
   private static final int CHUNK_BYTES = 1 << 20;
 
   private final long number;
@@ -30,6 +31,9 @@ final class IndexLog implements Closeable {
 
   /** Where the next frame begins. */
   private volatile long position;
+
+  /** The buffer of what was appended last, to be used again. */
+  private @Nullable ByteBuffer appended;
 
   private ByteBuffer chunk = ByteBuffer.allocateDirect(0);
 
@@ -187,7 +191,12 @@ final class IndexLog implements Closeable {
    *     {@link #hasGrown} holds back whoever would miss them
    */
   long append(List<LogEntry> entries) throws IOException {
-    ByteBuffer frames = LogFrame.of(entries, number, position);
+    ByteBuffer before = appended;
+    ByteBuffer frames =
+        before == null
+            ? LogFrame.of(entries, number, position)
+            : LogFrame.of(entries, number, position, before);
+    appended = frames.capacity() <= MOST_KEPT_BYTES ? frames : null;
     long end = position + frames.remaining();
     try {
       file.writeFully(frames, position);

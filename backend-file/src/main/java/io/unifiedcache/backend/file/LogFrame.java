@@ -24,7 +24,16 @@ final class LogFrame {
 
   /** Returns the frames that hold the entries, one after the other, ready to be written. */
   static ByteBuffer of(List<LogEntry> entries, long log, long position) {
-    ByteBuffer frames = allocate(1 << 16);
+    return of(entries, log, position, allocate(1 << 16));
+  }
+
+  /**
+   * Returns the same.
+   *
+   * @param buffer what {@link #of} has returned before and is not needed any more
+   */
+  static ByteBuffer of(List<LogEntry> entries, long log, long position, ByteBuffer buffer) {
+    ByteBuffer frames = buffer.clear();
     int begin = 0;
     frames.position(HEADER_BYTES);
     for (LogEntry entry : entries) {

@@ -23,10 +23,9 @@ final class StoredObject {
    * The checksums of the blocks of the payload, empty if it has none; null until the header was
    * read and seen to be that of this object.
    */
-  volatile int @Nullable [] sums;
+  private volatile int @Nullable [] sums;
 
-  /** The size of a block; valid where {@link #sums} are. */
-  volatile int blockBytes;
+  private volatile int blockBytes;
 
   /** Readers in this process. */
   int pins;
@@ -59,6 +58,31 @@ final class StoredObject {
     this.offset = offset;
     this.headerBytes = headerBytes;
     this.size = size;
+  }
+
+  /** Tells whether the header is known, and so the checksums are. */
+  boolean hasSums() {
+    return sums != null;
+  }
+
+  /** Says what the header says. */
+  void know(int blockSize, int[] blockSums) {
+    blockBytes = blockSize;
+    sums = blockSums;
+  }
+
+  /** Returns the checksums of the blocks, which are known. */
+  int[] sums() {
+    int[] known = sums;
+    if (known == null) {
+      throw new IllegalStateException("the header of " + key + " was not read");
+    }
+    return known;
+  }
+
+  /** Returns the size of a block, 0 if there are no checksums; known where they are. */
+  int blockBytes() {
+    return blockBytes;
   }
 
   /** Returns where the payload begins in the segment. */
