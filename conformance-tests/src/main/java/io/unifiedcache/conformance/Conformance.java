@@ -38,8 +38,7 @@ public final class Conformance {
   private @Nullable String prefix;
   private final List<Runner.Deviation> deviations = new ArrayList<>();
 
-  private Conformance(
-      StoreUnderTest subject, LinkerFactory linkers, List<RuleCatalogue.Entry> all) {
+  Conformance(StoreUnderTest subject, LinkerFactory linkers, List<RuleCatalogue.Entry> all) {
     this.subject = requireNonNull(subject, "subject");
     this.linkers = requireNonNull(linkers, "linkers");
     this.all = all;

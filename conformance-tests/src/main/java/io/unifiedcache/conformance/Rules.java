@@ -2,6 +2,7 @@ package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
 import io.unifiedcache.conformance.linker.LifecycleRules;
+import io.unifiedcache.conformance.linker.KeyRules;
 import io.unifiedcache.conformance.linker.LoadRules;
 import io.unifiedcache.conformance.linker.OffloadRules;
 import io.unifiedcache.conformance.linker.RestoreRules;
@@ -11,7 +12,7 @@ import io.unifiedcache.conformance.store.CapabilityRules;
 import io.unifiedcache.conformance.store.CapacityRules;
 import io.unifiedcache.conformance.store.ConcurrencyRules;
 import io.unifiedcache.conformance.store.FailureRules;
-import io.unifiedcache.conformance.store.KeyRules;
+import io.unifiedcache.conformance.store.ExactKeyRules;
 import io.unifiedcache.conformance.store.LargeRules;
 import io.unifiedcache.conformance.store.LifeRules;
 import io.unifiedcache.conformance.store.LimitRules;
@@ -29,7 +30,7 @@ final class Rules {
       RuleCatalogue.of(
           List.of(
               ObjectRules.class,
-              KeyRules.class,
+              ExactKeyRules.class,
               BatchRules.class,
               LimitRules.class,
               LargeRules.class,
@@ -42,7 +43,7 @@ final class Rules {
               CapacityRules.class,
               ConcurrencyRules.class,
               ProcessRules.class,
-              io.unifiedcache.conformance.linker.KeyRules.class,
+              KeyRules.class,
               RestoreRules.class,
               LoadRules.class,
               OffloadRules.class,

@@ -3,6 +3,16 @@ package io.unifiedcache.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.conformance.backend.ProviderMutants;
+import io.unifiedcache.conformance.linker.KeyMutants;
+import io.unifiedcache.conformance.linker.LinkerMutants;
+import io.unifiedcache.conformance.linker.OffloadMutants;
+import io.unifiedcache.conformance.linker.RestoreMutants;
+import io.unifiedcache.conformance.store.CapacityMutants;
+import io.unifiedcache.conformance.store.ConcurrencyMutants;
+import io.unifiedcache.conformance.store.FailureMutants;
+import io.unifiedcache.conformance.store.LifeMutants;
+import io.unifiedcache.conformance.store.ProcessMutants;
+import io.unifiedcache.conformance.store.StateMutants;
 import io.unifiedcache.conformance.store.StoreMutants;
 import java.util.List;
 import java.util.Set;
@@ -15,7 +25,20 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The suite catches what is broken on purpose, and says why. */
 class TeethTest {
   static Stream<Mutant> all() {
-    return Stream.of(StoreMutants.all(), ProviderMutants.all()).flatMap(List::stream);
+    return Stream.of(
+            StoreMutants.all(),
+            StateMutants.all(),
+            FailureMutants.all(),
+            LifeMutants.all(),
+            CapacityMutants.all(),
+            ConcurrencyMutants.all(),
+            ProcessMutants.all(),
+            KeyMutants.all(),
+            RestoreMutants.all(),
+            OffloadMutants.all(),
+            LinkerMutants.all(),
+            ProviderMutants.all())
+        .flatMap(List::stream);
   }
 
   /** Returns those that the system property {@code mutant} names by a part of their words. */

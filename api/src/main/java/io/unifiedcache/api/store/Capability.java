@@ -23,7 +23,10 @@ public enum Capability {
   SHARED(true),
   /** Promise: live bytes never pass a budget (rule {@code store.bounded}). */
   BOUNDED(true),
-  /** Promise: a put of a key that is there says {@link ObjectStatus#PRESENT}. */
+  /**
+   * Promise: a put of a key that is there says {@link ObjectStatus#PRESENT} (rule {@code
+   * store.reports-present}).
+   */
   REPORTS_PRESENT(true);
 
   private final boolean promise;

@@ -213,11 +213,6 @@ final class FaultInjectingStore implements CacheStore {
     return registrations.get();
   }
 
-  /** Returns how often it was closed. */
-  int closes() {
-    return closes.get();
-  }
-
   /** Returns the number of calls that are running and have memory. */
   int running() {
     return running.get();

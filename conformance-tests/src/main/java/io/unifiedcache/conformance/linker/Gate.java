@@ -34,7 +34,6 @@ final class Gate implements Script {
   private final Condition changed = lock.newCondition();
   private final Deque<Call> waiting = new ArrayDeque<>();
   private int permits;
-  private int arrivals;
   private boolean open;
 
   /**
@@ -69,7 +68,6 @@ final class Gate implements Script {
     long nanos = Trial.PATIENCE.toNanos();
     lock.lock();
     try {
-      arrivals++;
       waiting.add(call);
       changed.signalAll();
       while (!open && permits == 0 && nanos > 0) {
@@ -114,16 +112,6 @@ final class Gate implements Script {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while waiting for a call", e);
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Returns how many calls have been held up so far. */
-  int arrivals() {
-    lock.lock();
-    try {
-      return arrivals;
     } finally {
       lock.unlock();
     }

@@ -39,8 +39,8 @@ public final class KeyRules {
       id = "key.single-tag",
       scope = Scope.LINKER,
       text =
-          "Through every entry point (lookup, load, offload, exists, remove, ranged) the tag appears"
-              + " once in each object key, and all entry points meet the same objects.",
+          "Through every entry point (lookup, load, offload, exists, remove, ranged) the tag"
+              + " appears once in each object key, and all entry points meet the same objects.",
       hint = "Make object keys in one place, and tag no key that is one already.")
   static void singleTag(Trial trial) {
     for (String form : List.of("strict", "sglang-store")) {
@@ -61,6 +61,7 @@ public final class KeyRules {
     Engine engine = plan.apply(rig.engine()).open();
     List<PageKey> pages = LinkerRig.pages("p", 2);
     engine.store(pages);
+    Prompt.expectPut(engine, pages);
     Set<ObjectKey> objects = new LinkedHashSet<>();
     pages.forEach(page -> objects.addAll(engine.objects(page)));
     expectTagged(rig, "an offload", engine, objects);
@@ -81,7 +82,8 @@ public final class KeyRules {
       engine.store().follow(Script.failing(corrupt, bad, Step.GET, Step.OPEN, Step.READ));
       var unused = engine.load("bad", pages, 8);
       engine.store().follow(Script.NONE);
-      // Seen corrupt, it is to be removed and stored anew: how that ends is another rule's business.
+      // Seen corrupt, it is to be removed and stored anew: how that ends is another rule's
+      // business.
       engine.fill(pages.getFirst(), 0);
       engine.linker().offload(engine.request("anew", pages.subList(0, 1), 0));
       var ended = engine.pollOffload();
@@ -141,7 +143,8 @@ public final class KeyRules {
                   () -> "%s and %s both have %s".formatted(other, identity, Trial.name(key)));
             }
             trial.expectEqual("the pages that a lookup finds for new " + identity, 0, found);
-            if (keys(engine).stream().allMatch(key -> fits(trial, key))) {
+            if (!trial.effort().quick()
+                && keys(engine).stream().allMatch(key -> fits(trial, key))) {
               engine.store(pages);
             }
             engine.close();
@@ -212,7 +215,8 @@ public final class KeyRules {
     LinkerRig.attempt(
         trial,
         rig -> {
-          // Opens the store, whose own business the locale is not.
+          // Opens the store, whose own business the locale is not. Another JVM or another default
+          // charset cannot be had here: a factory of linkers is an object of this JVM.
           Set<ObjectKey> usual = keysOfLinker(rig);
           Locale locale = Locale.getDefault();
           TimeZone zone = TimeZone.getDefault();
@@ -238,14 +242,14 @@ public final class KeyRules {
     trial.expectEqual("the keys of " + what + " with equal input", usual, keysOfLinker(rig));
   }
 
-  /** Returns the keys that a new linker uses; everything it is given is made anew. */
+  /** Returns the keys that a new linker uses, with a new identity and new names of pages. */
   private static Set<ObjectKey> keysOfLinker(LinkerRig rig) {
     Engine engine =
         packed(rig.engine())
             .identity(
                 identity ->
                     identity
-                        .model(new StringBuilder("I").append('i').toString())
+                        .model("Ii")
                         .revision("Ii")
                         .elementType("I8i")
                         .pageTokens(16)
@@ -255,8 +259,8 @@ public final class KeyRules {
     var unused = engine.linker().lookup(pages, engine.queries());
     engine.fill(pages.getFirst(), 0);
     engine.linker().offload(engine.request("o", pages.subList(0, 1), 0));
-    // A key that the store does not take was seen, too.
-    var ended = engine.pollOffload();
+    // How it ends does not matter: a key that the store does not take was seen, too.
+    var unusedCompletion = engine.pollOffload();
     engine.close();
     return keys(engine);
   }

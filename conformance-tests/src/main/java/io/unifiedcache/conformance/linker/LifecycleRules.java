@@ -272,7 +272,7 @@ public final class LifecycleRules {
     return rig.engine()
         .opening(store)
         .set("linker.start-policy", policy)
-        .set("linker.start-timeout", rig.moment())
+        .set("linker.start-timeout", store.hangs ? rig.moment() : rig.patience())
         .set("linker.retry-interval", Duration.ofMillis(2));
   }
 

@@ -6,9 +6,9 @@ import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.linker.SettingsException;
 import io.unifiedcache.linker.rank.LocalRanks;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -59,6 +59,8 @@ final class LinkerRig {
       try {
         rig.tryOnce(rule);
         return;
+      } catch (SettingsException e) {
+        throw trial.notApplicable("the linker does not take a setting: " + e.getMessage());
       } catch (Violation | CacheException e) {
         rig.throwViolationOfStore();
         if (!rig.storeLostObjects()) {
@@ -73,23 +75,22 @@ final class LinkerRig {
   }
 
   private void tryOnce(Consumer<LinkerRig> rule) {
-    Throwable problem = null;
     try {
       rule.accept(this);
-    } catch (RuntimeException | Error e) {
-      problem = e;
-      throw e;
-    } finally {
-      try {
-        end();
-      } catch (RuntimeException | Error e) {
-        if (problem == null) {
-          throw e;
-        }
-        problem.addSuppressed(e);
-      }
+    } catch (RuntimeException | Error problem) {
+      endAfter(problem);
+      throw problem;
     }
+    end();
     throwViolationOfStore();
+  }
+
+  private void endAfter(Throwable problem) {
+    try {
+      end();
+    } catch (RuntimeException | Error e) {
+      problem.addSuppressed(e);
+    }
   }
 
   /** What the store under test does wrong is not the fault of the linker, which has caught it. */
@@ -142,7 +143,7 @@ final class LinkerRig {
 
   /** Returns how long to wait for what comes by itself, on any store that is not stuck. */
   Duration patience() {
-    return trial.effort().quick() ? Duration.ofSeconds(6) : Trial.PATIENCE;
+    return trial.effort().quick() ? Duration.ofSeconds(4) : Trial.PATIENCE;
   }
 
   /** Returns how long to watch that something does not happen. */
@@ -204,14 +205,11 @@ final class LinkerRig {
       Callable<T> call = () -> step.apply(engine);
       futures.add(trial.start("rank-" + i, call));
     }
-    return futures.stream()
-        .map(each -> trial.await("rank " + futures.indexOf(each), each))
-        .toList();
-  }
-
-  /** Tells whether linkers can read parts of objects here. */
-  boolean canReadRanges() {
-    return trial.has(Capability.RANGED_READ);
+    List<T> answers = new ArrayList<>();
+    for (Future<T> each : futures) {
+      answers.add(trial.await("a step of every rank", each));
+    }
+    return answers;
   }
 
   /** Returns the names of pages: a text and a number, counted from 0. */
@@ -222,11 +220,6 @@ final class LinkerRig {
   /** Returns the store under test, as it is below all faults. */
   CacheStore storeUnderTest() {
     return trial.store();
-  }
-
-  /** Returns a deadline that is far off for anything that is not stuck. */
-  Deadline soon() {
-    return Deadline.after(patience());
   }
 
   /** Returns the objects that were put and not removed, through whichever engine. */

@@ -43,9 +43,7 @@ public final class LoadRules {
   private static final StoreFailure CORRUPT =
       StoreFailure.of(FailureCode.CORRUPT, "injected: the bytes are not those that were put");
 
-  /** How long to cancel at random points on a store that is slow, and how often at least. */
-  private static final Duration MOST_CANCELS = Duration.ofSeconds(4);
-
+  /** How often to cancel at random points at least, on a store that is slow. */
   private static final int LEAST_CANCELS = 20;
 
   private LoadRules() {}
@@ -248,15 +246,14 @@ public final class LoadRules {
         .follow(
             Script.throwing(
                 new CacheException(lost.code(), lost.message()), Step.OPEN, Step.READ, Step.GET));
-    LoadBatch batch =
-        engine.start(engine.request("good", good, 4), engine.request("also", good, 6));
+    LoadBatch batch = engine.start(engine.request("good", good, 4));
     expectThrown("a wait on a store that is lost", () -> batch.awaitLayer(0, rig.patience()), lost);
     engine.store().follow(Script.NONE);
-    var unused = engine.pollLoads("good", "also");
+    var unused = engine.pollLoads("good");
     LoadBatch next = engine.start(engine.request("next", good, 4));
     served(
         "a wait once the store is back", () -> next.awaitLayer(engine.lastLayer(), rig.patience()));
-    var alsoUnused = engine.pollLoads("next");
+    var unusedNext = engine.pollLoads("next");
   }
 
   /**
@@ -340,16 +337,20 @@ public final class LoadRules {
     long loads = engine.linker().stats().loads();
     ObjectKey broken = engine.objects(bad.get(1)).getFirst();
     engine.store().follow(Script.failing(failure, Set.of(broken), step));
-    LoadBatch batch = engine.start(engine.request("bad", bad, 4), engine.request("good", good, 8));
+    String failing = "bad" + number;
+    LoadBatch batch =
+        engine.start(engine.request(failing, bad, 4), engine.request("good", good, 8));
     engine.awaitEnd(batch);
-    Map<String, Completion> completions = engine.pollLoads("bad", "good");
+    Map<String, Completion> completions = engine.pollLoads(failing, "good");
+    long answers = engine.answers(failing);
     engine.store().follow(Script.NONE);
     if (engine.store().calls(step).stream().noneMatch(call -> call.keys().contains(broken))) {
       // This linker reads in another way.
       return;
     }
-    Completion failed = engine.expectFailed("bad", completions);
+    Completion failed = engine.expectFailed(failing, completions);
     expectNamed(trial, failed, bad.get(1), failure.code());
+    trial.expectEqual("the number of completions of a request that failed", 1L, answers);
     engine.expectOk("good", completions);
     engine.expectHeld("the neighbour of a request that failed", good, 8);
     trial.expectEqual(
@@ -376,12 +377,12 @@ public final class LoadRules {
                     : result;
               }
             });
-    LoadBatch batch = engine.start(engine.request("bad", pages, 4));
+    LoadBatch batch = engine.start(engine.request("bad" + number, pages, 4));
     engine.awaitEnd(batch);
-    Map<String, Completion> completions = engine.pollLoads("bad");
+    Map<String, Completion> completions = engine.pollLoads("bad" + number);
     engine.store().follow(Script.NONE);
     if (!engine.store().calls(step).isEmpty()) {
-      Completion failed = engine.expectFailed("bad", completions);
+      Completion failed = engine.expectFailed("bad" + number, completions);
       rig.trial()
           .expect(
               failed.failures().stream().anyMatch(each -> each.page().equals(pages.getFirst())),
@@ -392,7 +393,7 @@ public final class LoadRules {
 
   private static boolean isUsed(Engine engine, Step step) {
     boolean ranges = engine.store().capabilities().contains(Capability.RANGED_READ);
-    return ranges || step == Step.GET;
+    return ranges == (step != Step.GET);
   }
 
   private static void expectNamed(
@@ -599,7 +600,7 @@ public final class LoadRules {
         "");
     expectThrown(
         "a wait after one has timed out",
-        () -> batch.awaitLayer(0, Duration.ZERO),
+        () -> batch.awaitLayer(0, Duration.ofMillis(1)),
         FailureCode.TIMEOUT,
         "");
     trial.expectEqual(
@@ -701,14 +702,15 @@ public final class LoadRules {
       LinkerRig rig, Engine engine, List<PageKey> pages, int rounds) {
     Trial trial = rig.trial();
     Random random = trial.random();
-    Deadline enough = Deadline.after(MOST_CANCELS);
+    Deadline enough = Deadline.after(Duration.ofSeconds(trial.effort().quick() ? 1 : 5));
     int round = 0;
     for (; round < rounds && !(round >= LEAST_CANCELS && enough.hasPassed()); round++) {
       // The same id over and over: it has left no trace if it is taken again.
       engine.linker().load(engine.request("a", pages, 4));
       boolean started = random.nextInt(4) > 0;
+      LoadBatch batch = null;
       if (started) {
-        LoadBatch batch = engine.linker().startLayerWiseLoading();
+        batch = engine.linker().startLayerWiseLoading();
         trial.expectEqual("the requests of a batch", List.of("a"), batch.requests());
         if (random.nextBoolean()) {
           engine.awaitEnd(batch);
@@ -721,12 +723,13 @@ public final class LoadRules {
               : outcome == CancelOutcome.CANCELLED_QUEUED,
           "a cancel of a load that was " + (started ? "started" : "queued") + " to say so",
           outcome::toString);
-      if (started) {
+      if (batch != null) {
+        engine.awaitEnd(batch);
         engine.expectOk("a", engine.pollLoads("a"));
       }
     }
     if (round < rounds) {
-      trial.note("load.cancel: %d cancels, since the store is slow".formatted(round));
+      trial.note("tried with %d cancels only, since the store is slow".formatted(round));
     }
     engine.awaitEnd(engine.start(engine.request("a", pages, 4)));
     engine.expectOk("a", engine.pollLoads("a"));
@@ -797,20 +800,18 @@ public final class LoadRules {
           List<PageKey> bad = LinkerRig.pages("bad", 1);
           engine.store(pages);
           engine.store(bad);
-          engine
-              .store()
-              .follow(
-                  Script.failing(
-                      BROKEN, Set.copyOf(engine.objects(bad.get(0))), Step.OPEN, Step.GET));
+          engine.store().vanish(engine.objects(bad.getFirst()));
           List<String> answers = new ArrayList<>();
-          var unused =
+          LoadBatch batch =
               engine.start(
                   engine.request("first", pages, 4),
                   engine.request("failed", bad, 5),
                   engine.request("third", pages, 6));
           engine.linker().load(engine.request("cancelled", pages, 7));
           CancelOutcome outcome = engine.linker().cancel("cancelled");
-          engine.awaitEnd(engine.start(engine.request("fourth", pages, 8)));
+          LoadBatch next = engine.start(engine.request("fourth", pages, 8));
+          engine.awaitEnd(batch);
+          engine.awaitEnd(next);
           pollInto(answers, rig, engine, 4);
           trial.expectEqual(
               "the order of the completions",

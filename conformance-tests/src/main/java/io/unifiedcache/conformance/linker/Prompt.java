@@ -39,15 +39,34 @@ final class Prompt {
 
   private final Map<PoolName, BitSet> there = new LinkedHashMap<>();
 
-  /** Stores so many pages in every pool. */
+  /** Stores so many pages, which no other engine has stored, in every pool. */
   Prompt(Engine engine, int pages) {
+    this(engine, "p", pages);
+  }
+
+  /** Stores so many pages, named so and counted from 0, in every pool. */
+  Prompt(Engine engine, String name, int pages) {
     this.engine = engine;
-    this.pages = LinkerRig.pages("p", pages);
+    this.pages = LinkerRig.pages(name, pages);
     engine.store(this.pages);
+    expectPut(engine, this.pages);
     for (PoolName source : engine.pools().sources()) {
       queries.put(source, PoolQuery.allPages(source));
     }
     showAll();
+  }
+
+  /** Fails the rule unless objects were put for pages that the engine says it has stored. */
+  static void expectPut(Engine engine, List<PageKey> pages) {
+    for (PageKey page : pages) {
+      for (PoolName source : engine.pools().sources()) {
+        if (engine.objects(page, source).isEmpty()) {
+          throw new Violation(
+              "an offload of page " + page + " of pool " + source + " to put its objects",
+              "it told that they are stored, and put none");
+        }
+      }
+    }
   }
 
   /** Returns the pages. */

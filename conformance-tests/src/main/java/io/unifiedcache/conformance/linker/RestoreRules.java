@@ -27,7 +27,7 @@ import java.util.Set;
 /** The rules of restorable sets: which lengths of a prompt a lookup finds. */
 public final class RestoreRules {
   /** A second pool with slots of its own. */
-  private static final PoolName STATES = new PoolName("mamba");
+  private static final PoolName STATES = new PoolName("ssm");
 
   private RestoreRules() {}
 
@@ -89,10 +89,10 @@ public final class RestoreRules {
         rig -> {
           Prompt prompt = new Prompt(packed(rig, PoolName.KV, Engine.SIDE).open(), 6);
           prompt.expectExactly(RestorablePrefixes.upTo(6));
+          prompt.ask(PoolQuery.trailingPages(Engine.SIDE, 2));
           prompt.show(PoolName.KV, "111011");
           prompt.expectExactly(RestorablePrefixes.upTo(3));
           prompt.showAll();
-          prompt.ask(PoolQuery.trailingPages(Engine.SIDE, 2));
           prompt.show(Engine.SIDE, "110111");
           prompt.expectExactly(RestorablePrefixes.of(1, 2, 5, 6));
           prompt.show(Engine.SIDE, "011011");
@@ -144,8 +144,7 @@ public final class RestoreRules {
     List<Engine> ranks = rig.ranks(2, plan -> packed(plan, PoolName.KV, Engine.SIDE));
     List<Prompt> prompts =
         rig.onEach(
-            ranks,
-            engine -> new Prompt(engine, 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1)));
+            ranks, engine -> new Prompt(engine, 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1)));
     List<List<String>> shown = new ArrayList<>();
     shown.add(List.of("1111", "1010", "1111", "1100"));
     shown.add(List.of("1111", "0101", "1111", "1010"));
@@ -163,8 +162,7 @@ public final class RestoreRules {
       }
       RestorablePrefixes both = prompts.get(0).expected(4).intersect(prompts.get(1).expected(4));
       List<Integer> observed =
-          rig.onEach(
-              ranks, engine -> prompts.get(ranks.indexOf(engine)).lookup(4).usablePages());
+          rig.onEach(ranks, engine -> prompts.get(ranks.indexOf(engine)).lookup(4).usablePages());
       trial.expect(
           observed.equals(List.of(both.longest(), both.longest())),
           "the longest length that rank 0, with %s, and rank 1, with %s, can both resume at to be"
@@ -189,7 +187,7 @@ public final class RestoreRules {
               rig.engine()
                   .layers(1)
                   .pool(PoolName.KV, PoolName.KV, "k", "v")
-                  .pool(STATES, STATES, "temporal", "conv_0", "conv_1")
+                  .pool(STATES, STATES, "s", "c0", "c1")
                   .open();
           Prompt prompt = new Prompt(engine, 3).ask(PoolQuery.trailingPages(STATES, 1));
           for (int page = 0; page < 3; page++) {
@@ -231,9 +229,8 @@ public final class RestoreRules {
           Engine engine =
               packed(rig.engine(), Engine.SIDE)
                   .pool(new PoolName("indexer"), PoolName.KV, Component.PACKED)
-                  .identity(identity -> identity.model("o"))
                   .open();
-          Prompt both = new Prompt(engine, 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1));
+          Prompt both = new Prompt(engine, "q", 4).ask(PoolQuery.trailingPages(Engine.SIDE, 1));
           for (String pattern : List.of("1111", "1101", "0111")) {
             both.show(PoolName.KV, pattern);
             both.show(Engine.SIDE, "1011");
@@ -257,24 +254,25 @@ public final class RestoreRules {
     LinkerRig.attempt(
         trial,
         rig -> {
-          for (int most : new int[] {Integer.MAX_VALUE, 4, 3, 1}) {
+          for (int most : new int[] {100, 4, 3, 1}) {
             Engine engine =
                 rig.engine()
                     .layers(1)
                     .batch(most)
-                    .identity(identity -> identity.pageTokens(1 + most % 10))
                     .pool(PoolName.KV, PoolName.KV, "k", "v")
                     .pool(Engine.SIDE, Engine.SIDE, Component.PACKED)
                     .pool(STATES, STATES, Component.PACKED)
                     .open();
-            Prompt prompt = new Prompt(engine, 5).ask(PoolQuery.trailingPages(Engine.SIDE, 2));
+            Prompt prompt =
+                new Prompt(engine, "p" + most % 10 + "x", 5)
+                    .ask(PoolQuery.trailingPages(Engine.SIDE, 2));
             for (String pattern : List.of("11111", "11011", "10000", "01111", "00000")) {
               prompt.show(PoolName.KV, pattern);
               expectBounded(trial, prompt, (pattern + "0").indexOf('0'));
             }
           }
           Engine engine = packed(rig.engine().batch(4), Engine.SIDE, STATES).open();
-          expectBounded(trial, new Prompt(engine, 5), 5);
+          expectBounded(trial, new Prompt(engine, "q", 5), 5);
         });
   }
 
@@ -310,8 +308,7 @@ public final class RestoreRules {
                 + hits
                 + " pages that KV has, and for nothing else",
             () -> "it asks for " + Trial.name(key) + " in " + describe(calls));
-        trial.expect(
-            asked.add(key), what + " to ask for each key once", () -> "twice for " + key);
+        trial.expect(asked.add(key), what + " to ask for each key once", () -> "twice for " + key);
       }
     }
     long limit = engine.store().limits().batch();

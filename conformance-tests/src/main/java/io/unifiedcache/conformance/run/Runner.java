@@ -101,6 +101,7 @@ public final class Runner {
     Map<String, String> settings = plan.subject().shownSettings();
     Tally tally = new Tally();
     CacheStore shared = plan.subject().open();
+    Optional<String> unclosed = Optional.empty();
     Run run;
     try {
       Set<Capability> capabilities = Set.copyOf(shared.capabilities());
@@ -119,7 +120,7 @@ public final class Runner {
               tally);
       tryTogether(run);
     } finally {
-      shared.close();
+      unclosed = close(shared);
     }
     for (RuleCatalogue.Entry entry : plan.rules()) {
       if (entry.rule().alone()) {
@@ -127,7 +128,29 @@ public final class Runner {
       }
     }
     Optional<String> leftovers = cleanUp(run);
-    return report(run, settings, leftovers);
+    return report(run, settings, leftovers.isPresent() ? leftovers : unclosed);
+  }
+
+  /** Closes a store that may hang in that, as one of the rules will tell; says so if it does. */
+  private static Optional<String> close(CacheStore store) {
+    FutureTask<Boolean> task =
+        new FutureTask<>(
+            () -> {
+              store.close();
+              return true;
+            });
+    Thread.ofPlatform().daemon().name("conformance-close").start(task);
+    try {
+      boolean done = task.get(Trial.PATIENCE.toNanos(), TimeUnit.NANOSECONDS);
+      return done ? Optional.empty() : Optional.of("the store did not close");
+    } catch (TimeoutException e) {
+      return Optional.of("the store did not close within " + Trial.PATIENCE.toSeconds() + " s");
+    } catch (java.util.concurrent.ExecutionException e) {
+      return Optional.of("the store could not be closed: " + e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Optional.of("interrupted while the store closes");
+    }
   }
 
   private void requireFree(CacheStore store, Set<Capability> capabilities) {

@@ -427,12 +427,24 @@ public final class Trial {
     return String.join("; ", notes);
   }
 
+  /** Waits for as long as for any other call: a rule may have found out that close hangs. */
+  private void close(AutoCloseable closing) {
+    await(
+        "close after the rule",
+        start(
+            "close",
+            () -> {
+              closing.close();
+              return Boolean.TRUE;
+            }));
+  }
+
   /** Closes what the rule has opened, last first, and throws what went wrong first. */
   void end() throws Exception {
     Throwable first = null;
     while (!cleanups.isEmpty()) {
       try {
-        cleanups.pop().close();
+        close(cleanups.pop());
       } catch (Exception | Violation e) {
         if (first == null) {
           first = e;

@@ -13,6 +13,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
@@ -44,7 +45,7 @@ public final class BatchRules {
   static void perEntry(Trial trial) {
     emptyBatches(trial);
     List<Kind> kinds = new ArrayList<>(List.of(Kind.values()));
-    kinds.addAll(kinds);
+    kinds.addAll(List.of(Kind.values()));
     kinds.add(Kind.THERE);
     for (int i = 0; i < trial.effort().rounds(20); i++) {
       Attempts.at(trial, "mixed" + i, name -> mixed(trial, name, List.copyOf(kinds)));
@@ -188,15 +189,17 @@ public final class BatchRules {
   }
 
   private static void many(Trial trial) {
-    int[] count = {Math.min(MANY, trial.limits().batch())};
+    int most = Math.min(MANY, trial.limits().batch());
+    long evicted = trial.store().stats().evicted();
+    int[] attempts = {0};
     Attempts.at(
         trial,
         "many",
         name -> {
-          int now = count[0];
-          // A bounded store may have no room for so many at once.
-          count[0] = trial.has(Capability.BOUNDED) ? Math.max(1, now / 8) : now;
-          many(trial, name, now);
+          // There may be no room for so many at once.
+          long now = trial.store().stats().evicted();
+          boolean full = now != evicted || now == StoreStats.UNKNOWN;
+          many(trial, name, full ? Math.max(1, most >> (3 * attempts[0]++)) : most);
         });
   }
 

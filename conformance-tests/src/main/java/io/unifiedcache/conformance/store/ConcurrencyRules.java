@@ -6,7 +6,6 @@ import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.GetOp;
-import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
@@ -42,10 +41,13 @@ public final class ConcurrencyRules {
               + " eviction may happen at any time, and a put answered OK without being readable yet"
               + " counts as evicted; a write that failed may have happened or not.",
       hint =
-          "Let one step under one lock, or one atomic change, decide each answer; a cache beside the"
-              + " objects, or a check apart from the change that it is for, is a second truth.")
+          "Let one step under one lock, or one atomic change, decide each answer; a cache beside"
+              + " the objects, or a check apart from the change that it is for, is a second truth.")
   static void concurrent(Trial trial) {
-    int count = trial.effort().rounds(400);
+    if (trial.limits().objectBytes() < Long.BYTES) {
+      throw trial.notApplicable("objects of so few bytes cannot be told apart");
+    }
+    int count = trial.effort().rounds(600);
     List<Round> rounds = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       long bytes = Math.min(trial.limits().objectBytes(), i % 4 == 0 ? 16 << 10 : 64);
@@ -142,7 +144,8 @@ public final class ConcurrencyRules {
             default ->
                 trial.has(Capability.REPORTS_PRESENT) ? Effect.STORES : Effect.STORES_OR_KEEPS;
           };
-      record(key, new Call(thread, effect, effect == Effect.FINDS_ANY ? 0 : value, began, returned));
+      record(
+          key, new Call(thread, effect, effect == Effect.FINDS_ANY ? 0 : value, began, returned));
     }
 
     private void get(int thread, int key, HostMemory target) {

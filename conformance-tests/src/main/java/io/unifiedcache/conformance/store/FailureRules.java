@@ -103,13 +103,13 @@ public final class FailureRules {
     StoreStats before = store.stats();
     Pieces target = Pieces.of(trial, bytes);
     BatchResult got = store.get(List.of(new GetOp(key, target.writable())), trial.soon());
-    expectNotTakenForRight(trial, "get", fault, got, 0, content, target);
+    expectNotTakenForRight("get", fault, got, 0, content, target);
     boolean failed = !got.isOk(0);
     if (trial.has(Capability.RANGED_READ)) {
       target.reset();
       try (ReadSession session = store.openSession(List.of(key), trial.soon())) {
         BatchResult read = session.read(List.of(whole(0, target)), trial.soon());
-        expectNotTakenForRight(trial, "read", fault, read, 0, content, target);
+        expectNotTakenForRight("read", fault, read, 0, content, target);
         failed &= !read.isOk(0);
       }
     }
@@ -123,7 +123,7 @@ public final class FailureRules {
           store.get(
               List.of(new GetOp(key, target.writable()), new GetOp(neighbour, other.writable())),
               trial.soon());
-      expectNotTakenForRight(trial, "get in a batch", fault, both, 0, content, target);
+      expectNotTakenForRight("get in a batch", fault, both, 0, content, target);
       Attempts.expectOk(trial, "get of the neighbour of an object after " + fault, both, 1);
       other.expectBytes("the neighbour of an object after " + fault, content, 0);
     }
@@ -135,7 +135,6 @@ public final class FailureRules {
 
   /** It may be OK all the same: the store may have another copy. */
   private static void expectNotTakenForRight(
-      Trial trial,
       String call,
       FaultInjector.Fault fault,
       BatchResult result,
@@ -193,7 +192,8 @@ public final class FailureRules {
       trial.note("tried without a stall below the store, since none can be brought about");
       return;
     }
-    try (FaultInjector.Stall held = stall.get()) {
+    FaultInjector.Stall held = stall.get();
+    try (held) {
       for (long millis : new long[] {0, trial.effort().quick() ? 50 : 300}) {
         expectInTime(
             trial, calls, Duration.ofMillis(millis), " while everything below the store stalls");

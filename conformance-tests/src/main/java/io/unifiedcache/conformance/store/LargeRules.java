@@ -156,7 +156,9 @@ public final class LargeRules {
     try {
       memory = trial.memory(bytes, content);
     } catch (OutOfMemoryError e) {
-      trial.note("there is no memory for an object of " + bytes + " bytes");
+      trial.note(
+          "there is no memory for an object of %d bytes; see -XX:MaxDirectMemorySize"
+              .formatted(bytes));
       return;
     }
     List<Memory> whole = List.of(memory);

@@ -1,10 +1,12 @@
 package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.conformance.StoreProcess;
 import io.unifiedcache.conformance.StoreUnderTest;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.linker.Backends;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -41,7 +43,10 @@ final class OtherProcess implements AutoCloseable {
   private final Process process;
   private final Writer requests;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
-  private final StringBuffer said = new StringBuffer();
+
+  /** Guarded by itself. */
+  private final StringBuilder said = new StringBuilder();
+
   private final boolean ours;
   private boolean started;
 
@@ -83,7 +88,8 @@ final class OtherProcess implements AutoCloseable {
   private static ProcessBuilder named(StoreUnderTest subject) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xshare:auto"));
+    command.addAll(
+        List.of("--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xshare:auto"));
     String libraries = System.getProperty("java.library.path");
     if (libraries != null && !libraries.isEmpty()) {
       command.add("-Djava.library.path=" + libraries);
@@ -100,8 +106,10 @@ final class OtherProcess implements AutoCloseable {
 
   private static String classPath(Class<?> provider) {
     Set<String> entries = new LinkedHashSet<>();
-    entries.add(placeOf(provider));
-    entries.add(placeOf(StoreProcess.class));
+    // Those first that a class loader of its own may have found elsewhere.
+    for (Class<?> each : List.of(provider, StoreProcess.class, Backends.class, CacheStore.class)) {
+      entries.add(placeOf(each));
+    }
     for (String path : List.of("java.class.path", "jdk.module.path")) {
       for (String entry : System.getProperty(path, "").split(File.pathSeparator, -1)) {
         entries.add(entry);
@@ -116,7 +124,7 @@ final class OtherProcess implements AutoCloseable {
   }
 
   /** Returns the jar or folder that a class was loaded from; empty if it is in neither. */
-  private static String placeOf(Class<?> loaded) {
+  static String placeOf(Class<?> loaded) {
     String name = loaded.getName().replace('.', '/') + ".class";
     URL url = loaded.getResource("/" + name);
     String text = url == null ? "" : url.toString();
@@ -158,8 +166,10 @@ final class OtherProcess implements AutoCloseable {
   }
 
   private void keep(String line) {
-    if (said.length() < SHOWN_CHARS) {
-      said.append(line).append(" | ");
+    synchronized (said) {
+      if (said.length() < SHOWN_CHARS) {
+        said.append(line).append(" | ");
+      }
     }
   }
 
@@ -185,7 +195,9 @@ final class OtherProcess implements AutoCloseable {
 
   private String described(String answer) {
     String end = answer.equals(END) ? "it has ended" : answer;
-    return said.isEmpty() ? end : end + "; it said: " + said;
+    synchronized (said) {
+      return said.isEmpty() ? end : end + "; it said: " + said;
+    }
   }
 
   /** Returns the id of the process. */
@@ -219,7 +231,7 @@ final class OtherProcess implements AutoCloseable {
       if (answer == null) {
         throw new Violation(
             "another process to answer within " + 2 * Trial.PATIENCE.toSeconds() + " s",
-            "it has not; it said: " + said);
+            described("it has not"));
       }
       if (answer.equals(END)) {
         answers.add(END);

@@ -15,6 +15,7 @@ import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
+import io.unifiedcache.conformance.run.Violation;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -56,7 +57,7 @@ public final class ProcessRules {
       long bytes = Math.min(trial.limits().objectBytes(), 1L << (i * 2));
       objects.add(new Sized(trial.key(name + i), new Content(i), bytes));
     }
-    Sized last = objects.getLast();
+    Sized gone = objects.get(5);
     StoreStats start;
     StoreStats end;
     try (CacheStore store = trial.open()) {
@@ -65,16 +66,16 @@ public final class ProcessRules {
         trial.put(store, each.key(), each.content(), each.bytes());
       }
       if (trial.has(Capability.REMOVE)) {
-        store.remove(List.of(last.key()), /* evenIfLeased= */ true, trial.soon());
+        store.remove(List.of(gone.key()), /* evenIfLeased= */ true, trial.soon());
       }
       end = store.stats();
     }
-    try (CacheStore store = trial.open()) {
+    try (CacheStore store = opened(trial, "after it was closed")) {
       StoreStats now = store.stats();
       long readable = 0;
       long bytes = 0;
       for (Sized each : objects) {
-        boolean removed = each == last && trial.has(Capability.REMOVE);
+        boolean removed = each.equals(gone) && trial.has(Capability.REMOVE);
         BatchResult exists = store.exists(List.of(each.key()), trial.soon());
         trial.expectStatus(
             "exists, after reopening, of an object that was " + (removed ? "removed" : "put"),
@@ -93,6 +94,14 @@ public final class ProcessRules {
       }
       expectPutAgain(trial, store, objects);
       expectListed(trial, store, name, objects);
+    }
+  }
+
+  private static CacheStore opened(Trial trial, String when) {
+    try {
+      return trial.open();
+    } catch (CacheException e) {
+      throw new Violation("the store to open " + when, e.code() + ": " + e.getMessage(), e);
     }
   }
 
@@ -121,10 +130,8 @@ public final class ProcessRules {
   private static void expectPutAgain(Trial trial, CacheStore store, List<Sized> objects) {
     for (Sized each : objects) {
       HostMemory source = trial.memory(each.bytes(), each.content());
-      BatchResult result =
-          store.put(List.of(new PutOp(each.key(), List.of(source))), trial.soon());
-      trial.expectStatus(
-          "put after reopening", result, 0, ObjectStatus.OK, ObjectStatus.PRESENT);
+      BatchResult result = store.put(List.of(new PutOp(each.key(), List.of(source))), trial.soon());
+      trial.expectStatus("put after reopening", result, 0, ObjectStatus.OK, ObjectStatus.PRESENT);
       trial.expectObject(store, each.key(), each.content(), each.bytes());
     }
   }
@@ -166,13 +173,13 @@ public final class ProcessRules {
     Random random = trial.random();
     List<Sized> objects = new ArrayList<>();
     for (int i = 0; i < 60; i++) {
-      long bytes = Math.min(trial.limits().objectBytes(), 1 + random.nextInt(256 << 10));
+      long bytes = Math.min(trial.limits().objectBytes(), (64 << 10) + random.nextInt(192 << 10));
       objects.add(new Sized(trial.key(name + i), new Content(100 + i), bytes));
     }
     trial.willPut(objects.stream().map(Sized::key).toList());
     List<String> answers = putUntilKilled(trial, objects, random);
 
-    try (CacheStore store = trial.open()) {
+    try (CacheStore store = opened(trial, "after kill -9 of the process that had it open")) {
       StoreStats now = store.stats();
       long readable = 0;
       long bytes = 0;
@@ -217,8 +224,7 @@ public final class ProcessRules {
 
   private static boolean isWhole(Trial trial, CacheStore store, Sized object, boolean stored) {
     HostMemory target = trial.memory(object.bytes());
-    BatchResult got =
-        store.get(List.of(new GetOp(object.key(), List.of(target))), trial.soon());
+    BatchResult got = store.get(List.of(new GetOp(object.key(), List.of(target))), trial.soon());
     String what =
         "get, after kill -9, of an object whose put "
             + (stored ? "had been answered OK" : "had not been answered");
@@ -399,7 +405,8 @@ public final class ProcessRules {
     }
     long here = ProcessHandle.current().pid();
     try (CacheStore holder = trial.open()) {
-      expectRefused(trial, "open while it is open here", here, "conformance-" + trial.subject().name());
+      expectRefused(
+          trial, "open while it is open here", here, "conformance-" + trial.subject().name());
       trial.put(holder, trial.key("held"), new Content(1), 1);
     }
     OtherProcess other = OtherProcess.start(trial);
@@ -412,9 +419,7 @@ public final class ProcessRules {
     String answer = other.ask("put", trial.key("held-by-other"), 1, 1);
     trial.expectEqual("put of the holder once another opener was refused", "OK", answer);
     other.close();
-    try (CacheStore store = trial.open()) {
-      trial.expectObject(store, trial.key("held-by-other"), new Content(1), 1);
-    }
+    opened(trial, "once its holder has closed it").close();
   }
 
   private static void expectRefused(Trial trial, String what, long pid, String instance) {

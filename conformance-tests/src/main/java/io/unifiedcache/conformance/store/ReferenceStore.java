@@ -99,30 +99,34 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized BatchResult exists(List<ObjectKey> keys, Deadline by) {
-    begin(keys.size());
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    for (int i = 0; i < keys.size(); i++) {
-      Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
-      if (refusal.isPresent()) {
-        fail(result, i, refusal.get());
-      } else {
-        // Without a trace in the order of use.
-        result.set(
-            i, objects.containsKey(name(keys.get(i))) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+  public BatchResult exists(List<ObjectKey> keys, Deadline by) {
+    synchronized (this) {
+      begin(keys.size());
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      for (int i = 0; i < keys.size(); i++) {
+        Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
+        if (refusal.isPresent()) {
+          fail(result, i, refusal.get());
+        } else {
+          // Without a trace in the order of use.
+          result.set(
+              i, objects.containsKey(name(keys.get(i))) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+        }
       }
+      return result.build();
     }
-    return result.build();
   }
 
   @Override
-  public synchronized BatchResult put(List<PutOp> ops, Deadline by) {
-    begin(ops.size());
-    BatchResult.Builder result = BatchResult.builder(ops.size());
-    for (int i = 0; i < ops.size(); i++) {
-      put(ops.get(i), result, i);
+  public BatchResult put(List<PutOp> ops, Deadline by) {
+    synchronized (this) {
+      begin(ops.size());
+      BatchResult.Builder result = BatchResult.builder(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        put(ops.get(i), result, i);
+      }
+      return result.build();
     }
-    return result.build();
   }
 
   /** Answers entry {@code i} of a put. */
@@ -134,12 +138,14 @@ public class ReferenceStore implements CacheStore {
     }
     ObjectKey name = name(op.key());
     if (objects.containsKey(name)) {
-      present++;
-      result.set(
-          i,
-          capabilities.contains(Capability.REPORTS_PRESENT)
-              ? ObjectStatus.PRESENT
-              : ObjectStatus.OK);
+      if (capabilities.contains(Capability.REPORTS_PRESENT)) {
+        present++;
+        result.set(i, ObjectStatus.PRESENT);
+      } else {
+        stored++;
+        bytesStored += op.byteSize();
+        result.set(i, ObjectStatus.OK);
+      }
       return;
     }
     if (op.byteSize() > capacity) {
@@ -162,23 +168,27 @@ public class ReferenceStore implements CacheStore {
   }
 
   /** Evicts, least recently used first, until so many bytes are free. */
-  protected void makeRoom(long bytes) {
+  protected void makeRoom(long needed) {
     Iterator<byte[]> eldest = objects.values().iterator();
-    while (capacity - liveBytes < bytes) {
-      liveBytes -= eldest.next().length;
+    while (capacity - liveBytes < needed) {
+      byte[] bytes = eldest.next();
+      liveBytes -= bytes.length;
       eldest.remove();
       evicted++;
+      release(bytes);
     }
   }
 
   @Override
-  public synchronized BatchResult get(List<GetOp> ops, Deadline by) {
-    begin(ops.size());
-    BatchResult.Builder result = BatchResult.builder(ops.size());
-    for (int i = 0; i < ops.size(); i++) {
-      get(ops.get(i), result, i);
+  public BatchResult get(List<GetOp> ops, Deadline by) {
+    synchronized (this) {
+      begin(ops.size());
+      BatchResult.Builder result = BatchResult.builder(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        get(ops.get(i), result, i);
+      }
+      return result.build();
     }
-    return result.build();
   }
 
   /** Answers entry {@code i} of a get. */
@@ -188,7 +198,7 @@ public class ReferenceStore implements CacheStore {
       fail(result, i, refusal.get());
       return;
     }
-    byte[] bytes = objects.get(name(op.key()));
+    byte[] bytes = find(op.key());
     if (bytes == null) {
       absent++;
       result.set(i, ObjectStatus.ABSENT);
@@ -206,25 +216,32 @@ public class ReferenceStore implements CacheStore {
     }
   }
 
+  /** Returns the bytes of an object that is to be read. */
+  protected byte @Nullable [] find(ObjectKey key) {
+    return objects.get(name(key));
+  }
+
   @Override
-  public synchronized ReadSession openSession(List<ObjectKey> keys, Deadline by) {
-    if (!capabilities.contains(Capability.RANGED_READ)) {
-      return CacheStore.super.openSession(keys, by);
-    }
-    begin(keys.size());
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    List<byte @Nullable []> held = new ArrayList<>();
-    for (int i = 0; i < keys.size(); i++) {
-      Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
-      byte[] bytes = refusal.isPresent() ? null : objects.get(name(keys.get(i)));
-      held.add(bytes);
-      if (refusal.isPresent()) {
-        fail(result, i, refusal.get());
-      } else {
-        result.set(i, bytes == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+  public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+    synchronized (this) {
+      if (!capabilities.contains(Capability.RANGED_READ)) {
+        return CacheStore.super.openSession(keys, by);
       }
+      begin(keys.size());
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      List<byte @Nullable []> held = new ArrayList<>();
+      for (int i = 0; i < keys.size(); i++) {
+        Optional<StoreFailure> refusal = refusal(keys.get(i), 1, 0);
+        byte[] bytes = refusal.isPresent() ? null : find(keys.get(i));
+        held.add(bytes);
+        if (refusal.isPresent()) {
+          fail(result, i, refusal.get());
+        } else {
+          result.set(i, bytes == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+        }
+      }
+      return session(List.copyOf(keys), held, result.build());
     }
-    return session(List.copyOf(keys), held, result.build());
   }
 
   /** Returns a session of objects that were found, or not. */
@@ -321,16 +338,18 @@ public class ReferenceStore implements CacheStore {
   }
 
   @Override
-  public synchronized BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
-    if (!capabilities.contains(Capability.REMOVE)) {
-      return CacheStore.super.remove(keys, evenIfLeased, by);
+  public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
+    synchronized (this) {
+      if (!capabilities.contains(Capability.REMOVE)) {
+        return CacheStore.super.remove(keys, evenIfLeased, by);
+      }
+      begin(keys.size());
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      for (int i = 0; i < keys.size(); i++) {
+        remove(keys.get(i), evenIfLeased, result, i);
+      }
+      return result.build();
     }
-    begin(keys.size());
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    for (int i = 0; i < keys.size(); i++) {
-      remove(keys.get(i), evenIfLeased, result, i);
-    }
-    return result.build();
   }
 
   /** Answers entry {@code i} of a remove. */
@@ -346,28 +365,32 @@ public class ReferenceStore implements CacheStore {
     } else {
       liveBytes -= bytes.length;
       removed++;
+      release(bytes);
       result.set(i, ObjectStatus.OK);
     }
   }
 
   @Override
-  public synchronized ClearResult clear(KeyPrefix prefix, Deadline by) {
-    if (!capabilities.contains(Capability.CLEAR)) {
-      return CacheStore.super.clear(prefix, by);
-    }
-    begin(1);
-    long count = 0;
-    Iterator<Map.Entry<ObjectKey, byte[]>> all = objects.entrySet().iterator();
-    while (all.hasNext()) {
-      Map.Entry<ObjectKey, byte[]> each = all.next();
-      if (prefix.matches(each.getKey())) {
-        liveBytes -= each.getValue().length;
-        all.remove();
-        count++;
+  public ClearResult clear(KeyPrefix prefix, Deadline by) {
+    synchronized (this) {
+      if (!capabilities.contains(Capability.CLEAR)) {
+        return CacheStore.super.clear(prefix, by);
       }
+      begin(1);
+      long count = 0;
+      Iterator<Map.Entry<ObjectKey, byte[]>> all = objects.entrySet().iterator();
+      while (all.hasNext()) {
+        Map.Entry<ObjectKey, byte[]> each = all.next();
+        if (prefix.matches(each.getKey())) {
+          liveBytes -= each.getValue().length;
+          all.remove();
+          release(each.getValue());
+          count++;
+        }
+      }
+      removed += count;
+      return new ClearResult(count, 0);
     }
-    removed += count;
-    return new ClearResult(count, 0);
   }
 
   @Override
@@ -384,38 +407,46 @@ public class ReferenceStore implements CacheStore {
   }
 
   /** Returns the keys that list passes on. */
-  protected synchronized List<ObjectKey> listed(KeyPrefix prefix) {
-    begin(1);
-    return objects.keySet().stream().filter(prefix::matches).toList();
+  protected List<ObjectKey> listed(KeyPrefix prefix) {
+    synchronized (this) {
+      begin(1);
+      return objects.keySet().stream().filter(prefix::matches).toList();
+    }
   }
 
   @Override
-  public synchronized StoreStats stats() {
-    return new StoreStats(
-        objects.size(),
-        liveBytes,
-        capacity,
-        stored,
-        present,
-        found,
-        absent,
-        failed,
-        removed,
-        evicted,
-        bytesStored,
-        bytesRead);
+  public StoreStats stats() {
+    synchronized (this) {
+      return new StoreStats(
+          objects.size(),
+          liveBytes,
+          capacity,
+          stored,
+          present,
+          found,
+          absent,
+          failed,
+          removed,
+          evicted,
+          bytesStored,
+          bytesRead);
+    }
   }
 
   @Override
-  public synchronized StoreHealth probe(Deadline by) {
-    begin(1);
-    return new StoreHealth(StoreHealth.State.UP, objects.size() + " objects");
+  public StoreHealth probe(Deadline by) {
+    synchronized (this) {
+      begin(1);
+      return new StoreHealth(StoreHealth.State.UP, objects.size() + " objects");
+    }
   }
 
   @Override
-  public synchronized void close() {
-    closed = true;
-    objects.clear();
+  public void close() {
+    synchronized (this) {
+      closed = true;
+      objects.clear();
+    }
   }
 
   /** Refuses a call as a whole. */
@@ -486,6 +517,11 @@ public class ReferenceStore implements CacheStore {
     }
     return bytes;
   }
+
+  /**
+   * Lets go of the bytes of an object that was evicted or removed; sessions may hold them still.
+   */
+  protected void release(byte[] bytes) {}
 
   /** Fills a target with the bytes from {@code offset} on. */
   protected void scatter(byte[] bytes, long offset, Memory target) {

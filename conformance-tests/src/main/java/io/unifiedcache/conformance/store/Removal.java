@@ -70,7 +70,8 @@ final class Removal {
   /** Clears a prefix, again while objects are kept because they are leased; returns the sum. */
   static ClearResult clear(Trial trial, CacheStore store, KeyPrefix prefix) {
     Duration busy = trial.limits().busy();
-    Deadline over = Deadline.after(busy.isZero() || !canWait(trial) ? Duration.ZERO : busy.plus(SLACK));
+    Deadline over =
+        Deadline.after(busy.isZero() || !canWait(trial) ? Duration.ZERO : busy.plus(SLACK));
     ClearResult result = store.clear(prefix, trial.soon());
     long removed = result.removed();
     while (result.kept() > 0 && !over.hasPassed()) {

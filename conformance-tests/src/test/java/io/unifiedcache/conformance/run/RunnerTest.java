@@ -61,11 +61,13 @@ class RunnerTest {
     }
 
     @Rule(id = "t.wrong", scope = Scope.STORE, text = "The suite is wrong.", hint = "None.")
+    @SuppressWarnings("DoNotCallSuggester") // How it ends is the point.
     static void wrong(Trial trial) {
       throw new IllegalStateException("a defect of the suite");
     }
 
     @Rule(id = "t.hookless", scope = Scope.STORE, text = "It needs a hook.", hint = "None.")
+    @SuppressWarnings("DoNotCallSuggester") // How it ends is the point.
     static void hookless(Trial trial) {
       throw trial.noHook("a hammer");
     }

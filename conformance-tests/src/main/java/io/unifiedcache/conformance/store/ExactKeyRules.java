@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Set;
 
 /** The rule of keys: different ones are different objects. */
-public final class KeyRules {
+public final class ExactKeyRules {
   private static final int LONG = 4_000;
 
   /** What a store must not take for one another: a path, a pattern, a folded or trimmed name. */
@@ -79,7 +79,7 @@ public final class KeyRules {
           "${x}",
           "~");
 
-  private KeyRules() {}
+  private ExactKeyRules() {}
 
   @Rule(
       id = "store.exact-key",
