@@ -12,14 +12,8 @@ import org.jspecify.annotations.Nullable;
  * The header of an extent: whose object it holds, and the checksums of its payload.
  *
  * <p>See {@code docs/file-format.md}, section "Extents".
- *
- * @param generation the unique number of the put
- * @param payloadBytes the size of the object
- * @param blockBytes how many bytes of the payload one checksum is for; 0 if there are none
- * @param key the key in UTF-8
- * @param sums the checksums
  */
-record ExtentHeader(long generation, long payloadBytes, int blockBytes, byte[] key, int[] sums) {
+final class ExtentHeader {
   /** Extents begin at multiples of this, and take multiples of it. */
   static final int GRANULE = 256;
 
@@ -36,6 +30,30 @@ record ExtentHeader(long generation, long payloadBytes, int blockBytes, byte[] k
 
   /** No header is larger. */
   static final int MOST_BYTES = FIXED_BYTES + Limits.KEY_BYTES + SUM_BYTES * (MOST_SUMS + 1);
+
+  private final long generation;
+  private final long payloadBytes;
+  private final int blockBytes;
+  private final byte[] key;
+  private final int[] sums;
+
+  private ExtentHeader(long generation, long payloadBytes, int blockBytes, byte[] key, int[] sums) {
+    this.generation = generation;
+    this.payloadBytes = payloadBytes;
+    this.blockBytes = blockBytes;
+    this.key = key;
+    this.sums = sums;
+  }
+
+  /** Returns how many bytes of the payload one checksum is for; 0 if there are none. */
+  int blockBytes() {
+    return blockBytes;
+  }
+
+  /** Returns the checksums of the blocks. */
+  int[] sums() {
+    return sums;
+  }
 
   /** Returns the size of the blocks of an object with checksums. */
   static int blockBytes(long payloadBytes) {
@@ -136,16 +154,5 @@ record ExtentHeader(long generation, long payloadBytes, int blockBytes, byte[] k
   /** Returns a key as it is stored. */
   static byte[] utf8(ObjectKey key) {
     return key.value().getBytes(StandardCharsets.UTF_8);
-  }
-
-  // Arrays in a record are compared by identity; nobody compares headers.
-  @Override
-  public boolean equals(@Nullable Object other) {
-    return this == other;
-  }
-
-  @Override
-  public int hashCode() {
-    return Long.hashCode(generation);
   }
 }

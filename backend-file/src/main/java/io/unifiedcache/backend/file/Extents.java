@@ -40,7 +40,6 @@ final class Extents {
 
   /** An owned segment. */
   private static final class Owned {
-    final long bytes;
     final TreeMap<Long, Run> free = new TreeMap<>();
     long takenBytes;
 
@@ -51,7 +50,6 @@ final class Extents {
     long usable;
 
     Owned(long bytes, long written) {
-      this.bytes = bytes;
       this.written = written;
       this.usable = bytes;
     }

@@ -109,10 +109,11 @@ sealed interface LogEntry {
         int headerBytes = source.getInt();
         long size = source.getLong();
         String key = readText(source);
+        if (key == null || key.isEmpty()) {
+          return null;
+        }
         boolean legal =
-            key != null
-                && !key.isEmpty()
-                && segment >= 0
+            segment >= 0
                 && offset >= 0
                 && offset % ExtentHeader.GRANULE == 0
                 && headerBytes > 0

@@ -27,7 +27,7 @@ final class Upkeep {
   private final Index index;
   private final ReentrantLock state;
   private final AtomicLong last = new AtomicLong(System.nanoTime());
-  private volatile long rounds;
+  private final AtomicLong rounds = new AtomicLong();
 
   Upkeep(FileEngine engine, Space space, Index index, ReentrantLock state) {
     this.engine = engine;
@@ -45,8 +45,7 @@ final class Upkeep {
 
   /** Does what there is to do, unless others are changing the index just now. */
   void run(Tuning tuning) {
-    rounds++;
-    boolean touches = rounds % TOUCHES_PER_PERIOD == 0;
+    boolean touches = rounds.incrementAndGet() % TOUCHES_PER_PERIOD == 0;
     try {
       engine.publish(
           noWaiting(),

@@ -11,6 +11,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** Another JVM with a class of these tests as its main class. */
 final class Child implements AutoCloseable {
@@ -89,8 +90,7 @@ final class Child implements AutoCloseable {
   }
 
   /** Returns the next line of its output; null at the end. */
-  @org.jspecify.annotations.Nullable
-  String line() throws IOException {
+  @Nullable String line() throws IOException {
     String line = output.readLine();
     while (line != null && !line.startsWith(MARK)) {
       said.add(line);

@@ -17,6 +17,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -243,7 +244,7 @@ class DamageTest {
     }
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(root())))
         .isEqualTo("rwx------");
-    try (java.util.stream.Stream<Path> files = Files.list(root())) {
+    try (Stream<Path> files = Files.list(root())) {
       for (Path file : files.toList()) {
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
             .as(file.toString())

@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -33,7 +34,7 @@ class FileStoreFaultsConformanceTest extends StoreConformance {
   }
 
   private static FileStore open(Disk disk, Path root, String capacity) {
-    Map<String, String> options = new java.util.HashMap<>(OPTIONS);
+    Map<String, String> options = new HashMap<>(OPTIONS);
     options.put("capacity", capacity);
     return FileStoreProvider.open(
         disk, Stores.settings(root, options), StoreContext.of("conformance-file"));

@@ -2,12 +2,18 @@ package io.unifiedcache.backend.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.unifiedcache.api.ObjectKey;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.UUID;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,7 +47,7 @@ class LogTest {
   }
 
   private static Map<Path, byte[]> save(Path root) throws IOException {
-    Map<Path, byte[]> saved = new java.util.HashMap<>();
+    Map<Path, byte[]> saved = new HashMap<>();
     try (Stream<Path> files = Files.list(root)) {
       for (Path file : files.toList()) {
         saved.put(file, Files.readAllBytes(file));
@@ -84,11 +90,11 @@ class LogTest {
     fill();
     Map<Path, byte[]> saved = save(root());
     Path log = log();
-    byte[] whole = saved.get(log);
+    byte[] whole = Files.readAllBytes(log);
     int before = 0;
     for (int length = 0; length <= whole.length; length++) {
       restore(root(), saved);
-      Files.write(log, java.util.Arrays.copyOf(whole, length));
+      Files.write(log, Arrays.copyOf(whole, length));
       int count = expectBeginning("log of " + length + " bytes");
       assertThat(count)
           .as("objects in a log of " + length + " bytes")
@@ -103,7 +109,7 @@ class LogTest {
     fill();
     Map<Path, byte[]> saved = save(root());
     Path log = log();
-    byte[] whole = saved.get(log);
+    byte[] whole = Files.readAllBytes(log);
     long seed = System.nanoTime();
     Random random = new Random(seed);
     for (int i = 0; i < whole.length; i++) {
@@ -163,22 +169,22 @@ class LogTest {
     fill();
     Map<Path, byte[]> saved = save(root());
     Path log = log();
-    byte[] whole = saved.get(log);
+    byte[] whole = Files.readAllBytes(log);
     long seed = System.nanoTime();
     Random random = new Random(seed);
-    java.util.UUID store = Superblock.read(new LocalDisk(), root());
+    UUID store = Superblock.read(new LocalDisk(), root());
     assertThat(store).isNotNull();
     for (int round = 0; round < 200; round++) {
       restore(root(), saved);
       // A right frame with entries of chance, behind what is there.
-      List<LogEntry> entries = new java.util.ArrayList<>();
+      List<LogEntry> entries = new ArrayList<>();
       for (int i = 0; i <= random.nextInt(20); i++) {
         entries.add(chance(random));
       }
-      java.nio.ByteBuffer frames = LogFrame.of(entries, 1, whole.length);
+      ByteBuffer frames = LogFrame.of(entries, 1, whole.length);
       byte[] added = new byte[frames.remaining()];
       frames.get(added);
-      byte[] all = java.util.Arrays.copyOf(whole, whole.length + added.length);
+      byte[] all = Arrays.copyOf(whole, whole.length + added.length);
       System.arraycopy(added, 0, all, whole.length, added.length);
       Files.write(log, all);
       try (FileStore opened = Stores.open(root())) {
@@ -197,7 +203,7 @@ class LogTest {
   }
 
   private static LogEntry chance(Random random) {
-    io.unifiedcache.api.ObjectKey key = Stores.key("key-" + random.nextInt(2 * OBJECTS));
+    ObjectKey key = Stores.key("key-" + random.nextInt(2 * OBJECTS));
     int segment = random.nextInt(4);
     return switch (random.nextInt(7)) {
       case 0, 1 ->

@@ -12,9 +12,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -34,7 +36,7 @@ class OpeningTest {
         .isInstanceOf(CacheException.class)
         .hasMessageContaining(foreign.toString())
         .hasMessageContaining("letter.txt");
-    try (java.util.stream.Stream<Path> files = Files.list(foreign)) {
+    try (Stream<Path> files = Files.list(foreign)) {
       assertThat(files).hasSize(1);
     }
   }
@@ -61,7 +63,7 @@ class OpeningTest {
       assertThatThrownBy(() -> Stores.open(root()))
           .as("byte " + i)
           .isInstanceOf(CacheException.class);
-      Files.write(block, java.util.Arrays.copyOf(whole, i));
+      Files.write(block, Arrays.copyOf(whole, i));
       assertThatThrownBy(() -> Stores.open(root()))
           .as("cut at " + i)
           .isInstanceOf(CacheException.class);
@@ -72,14 +74,14 @@ class OpeningTest {
 
   @Test
   void stores_ofOneFolder_shareItAndCountApart() {
-    try (FileStore one = Stores.open(root());
-        FileStore two = Stores.open(root(), Map.of("capacity", "1MiB"))) {
-      Stores.putOk(one, "key", new byte[100]);
-      Stores.expect(two, "key", new byte[100]);
-      assertThat(Stores.describe(Stores.put(two, "key", new byte[100]))).isEqualTo("PRESENT");
-      assertThat(one.stats().stored()).isEqualTo(1);
-      assertThat(two.stats().stored()).isZero();
-      one.close();
+    try (FileStore two = Stores.open(root(), Map.of("capacity", "1MiB"))) {
+      try (FileStore one = Stores.open(root())) {
+        Stores.putOk(one, "key", new byte[100]);
+        Stores.expect(two, "key", new byte[100]);
+        assertThat(Stores.describe(Stores.put(two, "key", new byte[100]))).isEqualTo("PRESENT");
+        assertThat(one.stats().stored()).isEqualTo(1);
+        assertThat(two.stats().stored()).isZero();
+      }
       Stores.expect(two, "key", new byte[100]);
       assertThat(two.stats().capacityBytes()).isEqualTo(1 << 20);
     }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -45,7 +46,7 @@ class ProcessesTest {
               String answer = got.described();
               if (answer.equals("OK")) {
                 read++;
-                if (!java.util.Arrays.equals(got.bytes(), Stores.bytes(BYTES, key))) {
+                if (!Arrays.equals(got.bytes(), Stores.bytes(BYTES, key))) {
                   Stores.say("wrong: bytes of " + name);
                 }
               } else if (!answer.equals("ABSENT") && !answer.startsWith("FAILED LEASE_EXPIRED")) {

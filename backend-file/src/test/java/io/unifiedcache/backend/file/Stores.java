@@ -93,7 +93,23 @@ final class Stores {
   }
 
   /** What a get has answered, and the bytes. */
-  record Got(BatchResult result, byte[] bytes) {
+  static final class Got {
+    private final BatchResult result;
+    private final byte[] bytes;
+
+    private Got(BatchResult result, byte[] bytes) {
+      this.result = result;
+      this.bytes = bytes;
+    }
+
+    BatchResult result() {
+      return result;
+    }
+
+    byte[] bytes() {
+      return bytes;
+    }
+
     ObjectStatus status() {
       return result.status(0);
     }
