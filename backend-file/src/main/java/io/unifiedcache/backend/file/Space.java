@@ -21,12 +21,12 @@ import org.slf4j.LoggerFactory;
  * Where new objects go: the segments of this process, those of dead writers, new ones, or the room
  * of objects that are evicted.
  *
- * <p>Thread-safe. What changes the index is called within {@link FileEngine#publish}.
+ * <p>Thread-safe. What changes the index is called within {@link SharedLog#publish}.
  */
 final class Space implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(Space.class);
 
-  private final FileEngine engine;
+  private final SharedLog log;
   private final Disk disk;
   private final Path root;
   private final long self;
@@ -39,7 +39,7 @@ final class Space implements Closeable {
   private @Nullable DiskFile writerLock;
 
   Space(
-      FileEngine engine,
+      SharedLog log,
       Disk disk,
       Path root,
       long self,
@@ -47,7 +47,7 @@ final class Space implements Closeable {
       Index index,
       Extents extents,
       ReentrantLock state) {
-    this.engine = engine;
+    this.log = log;
     this.disk = disk;
     this.root = root;
     this.self = self;
@@ -65,7 +65,7 @@ final class Space implements Closeable {
       return place;
     }
     Extents.@Nullable Place[] taken = new Extents.@Nullable Place[1];
-    engine.publish(job, () -> taken[0] = makeRoom(bytes, tuning));
+    log.publish(job, () -> taken[0] = makeRoom(bytes, tuning));
     return taken[0];
   }
 
@@ -127,7 +127,7 @@ final class Space implements Closeable {
       disk.forceNames(root);
     }
     LogEntry segment = new LogEntry.Segment(number, bytes, self);
-    engine.change(
+    log.change(
         List.of(segment),
         flush,
         () -> {
@@ -178,7 +178,7 @@ final class Space implements Closeable {
       written.put(number, Math.max(0, segments.size(number)));
     }
     List<LogEntry> overlapping = new ArrayList<>();
-    engine.change(
+    log.change(
         entries,
         /* flush= */ false,
         () -> {
@@ -194,7 +194,7 @@ final class Space implements Closeable {
             }
           }
         });
-    engine.change(overlapping, /* flush= */ false);
+    log.change(overlapping, /* flush= */ false);
     return true;
   }
 
@@ -239,7 +239,7 @@ final class Space implements Closeable {
       if (entries.isEmpty()) {
         return null;
       }
-      engine.change(entries, flush);
+      log.change(entries, flush);
       Extents.Place place = take(bytes);
       if (place != null) {
         return place;
@@ -262,7 +262,7 @@ final class Space implements Closeable {
     } finally {
       state.unlock();
     }
-    engine.change(entries, tuning.flush());
+    log.change(entries, tuning.flush());
   }
 
   /** Evicts what is in the segment of this process that has the least in it. */
@@ -281,7 +281,7 @@ final class Space implements Closeable {
     } finally {
       state.unlock();
     }
-    engine.change(entries, /* flush= */ false);
+    log.change(entries, /* flush= */ false);
   }
 
   /** Deletes segments of this process that nothing is in. */
@@ -297,7 +297,7 @@ final class Space implements Closeable {
     }
     List<LogEntry> entries = new ArrayList<>();
     empty.forEach(number -> entries.add(new LogEntry.Gone(number)));
-    engine.change(entries, /* flush= */ false);
+    log.change(entries, /* flush= */ false);
     for (int number : empty) {
       segments.delete(number);
     }
@@ -324,7 +324,17 @@ final class Space implements Closeable {
             lost.add(new LogEntry.Gone(number));
           }
         });
-    engine.change(lost, /* flush= */ false);
+    log.change(lost, /* flush= */ false);
+  }
+
+  /** Does not use more of the disk, which is full, but the room of objects that are evicted. */
+  void keepToWritten() {
+    state.lock();
+    try {
+      extents.keepToWritten();
+    } finally {
+      state.unlock();
+    }
   }
 
   /** Returns how many bytes the disk has less than it is to be left. */

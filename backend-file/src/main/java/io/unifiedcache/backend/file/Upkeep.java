@@ -2,6 +2,7 @@ package io.unifiedcache.backend.file;
 
 import io.unifiedcache.backend.file.Job.LateException;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -22,18 +23,20 @@ final class Upkeep {
   private static final long TOUCHES_PER_PERIOD = 10;
   private static final int MOST_TOUCHES = 2_000;
 
-  private final FileEngine engine;
+  private final SharedLog log;
   private final Space space;
   private final Index index;
   private final ReentrantLock state;
+  private final Path root;
   private final AtomicLong last = new AtomicLong(System.nanoTime());
   private final AtomicLong rounds = new AtomicLong();
 
-  Upkeep(FileEngine engine, Space space, Index index, ReentrantLock state) {
-    this.engine = engine;
+  Upkeep(SharedLog log, Space space, Index index, ReentrantLock state, Path root) {
+    this.log = log;
     this.space = space;
     this.index = index;
     this.state = state;
+    this.root = root;
   }
 
   /** Tells whether it is time; then whoever asked does it. */
@@ -47,14 +50,14 @@ final class Upkeep {
   void run(Tuning tuning) {
     boolean touches = rounds.incrementAndGet() % TOUCHES_PER_PERIOD == 0;
     try {
-      engine.publish(
+      log.publish(
           noWaiting(),
           () -> {
             if (touches) {
-              engine.change(touched(), /* flush= */ false);
+              log.change(touched(), /* flush= */ false);
             }
             if (space.bytesShort(tuning) > 0) {
-              engine.keepToWritten();
+              space.keepToWritten();
               space.evictSegment();
               space.deleteEmpty();
             } else if (space.bytesOver(tuning) > 0 && space.owned() > 1) {
@@ -63,16 +66,16 @@ final class Upkeep {
             }
           });
     } catch (LateException e) {
-      LOG.debug("no upkeep now, since the index of {} is being changed", engine.root());
+      LOG.debug("no upkeep now, since the index of {} is being changed", root);
     } catch (IOException e) {
-      LOG.warn("the upkeep of {} failed", engine.root(), e);
+      LOG.warn("the upkeep of {} failed", root, e);
     }
   }
 
   /** Writes recency down before the folder is closed. */
   void last() {
     try {
-      engine.publish(noWaiting(), () -> engine.change(touched(), /* flush= */ false));
+      log.publish(noWaiting(), () -> log.change(touched(), /* flush= */ false));
     } catch (IOException | LateException e) {
       LOG.debug("recency is not written down", e);
     }

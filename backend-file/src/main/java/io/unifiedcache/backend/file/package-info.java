@@ -3,11 +3,12 @@
  *
  * <h2>Parts</h2>
  *
- * <p>{@code FileStore} answers calls; {@code IoThreads} do what touches files. {@code FileEngine}
- * is the folder as this process has it open: it follows and writes the {@code IndexLog}, from which
- * all processes know the same {@code Index}. {@code Space} finds room in the {@code Segments},
- * where {@code ExtentIo} writes and reads objects. {@code Disk} is everything below. The files are
- * described in {@code docs/file-format.md}.
+ * <p>{@code FileStore} answers calls; {@code IoThreads} do what touches files: {@code PutCall} and
+ * {@code ReadCall} for those that copy. {@code FileEngine} is the folder as this process has it
+ * open. {@code SharedLog} follows and adds to the {@code IndexLog}, from which all processes know
+ * the same {@code Index}. {@code Space} finds room in the {@code Segments}, where {@code ExtentIo}
+ * writes and reads objects. {@code Disk} is everything below. The files are described in {@code
+ * docs/file-format.md}.
  *
  * <h2>An object's life</h2>
  *
