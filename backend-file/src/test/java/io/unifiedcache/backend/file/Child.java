@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.io.Writer;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,6 +21,7 @@ final class Child implements AutoCloseable {
 
   private final Process process;
   private final BufferedReader output;
+  private final Writer input;
 
   /** What it has said otherwise. */
   final List<String> said = new ArrayList<>();
@@ -27,6 +29,7 @@ final class Child implements AutoCloseable {
   private Child(Process process) {
     this.process = process;
     this.output = process.inputReader();
+    this.input = process.outputWriter();
   }
 
   static Child start(Class<?> main, Object... arguments) {
@@ -97,6 +100,13 @@ final class Child implements AutoCloseable {
       line = output.readLine();
     }
     return line == null ? null : line.substring(MARK.length());
+  }
+
+  /** Says a line to it, and returns what it answers. */
+  @Nullable String ask(String line) throws IOException {
+    input.write(line + "\n");
+    input.flush();
+    return line();
   }
 
   /** Returns all lines that are left, once it has ended. */

@@ -2,13 +2,19 @@ package io.unifiedcache.backend.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -153,6 +159,71 @@ class ProcessesTest {
       // Nothing new was needed: both segments are in use.
       assertThat(theirs).isLessThanOrEqualTo(2);
       assertThat(segmentOf(Engines.find(root), "next-99")).isLessThanOrEqualTo(2);
+    }
+  }
+
+  /** Reads the objects that it is asked for. */
+  static final class Follower {
+    private Follower() {}
+
+    public static void main(String[] arguments) throws IOException {
+      try (FileStore store = Stores.open(Path.of(arguments[0]), OPTIONS);
+          BufferedReader in =
+              new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+        Stores.say("open");
+        for (String key = in.readLine(); key != null; key = in.readLine()) {
+          Stores.Got got = Stores.get(store, key, BYTES);
+          boolean right =
+              !got.result().isOk(0)
+                  || Arrays.equals(got.bytes(), Stores.bytes(BYTES, key.hashCode()));
+          Stores.say(right ? got.described() : "wrong bytes");
+        }
+      }
+    }
+  }
+
+  @Test
+  void follower_ofALogThatIsShortenedOrRepaired_seesAllThatIsDone() throws IOException {
+    Path root = folder.resolve("store");
+    try (FileStore store = Stores.open(root, OPTIONS);
+        Child child = Child.start(Follower.class, root)) {
+      assertThat(child.line()).isEqualTo("open");
+      Stores.putOk(store, "first", Stores.bytes(BYTES, "first".hashCode()));
+      assertThat(child.ask("first")).isEqualTo("OK");
+
+      String longName = "k".repeat(20_000);
+      String before = logName(root);
+      for (int i = 0; i < 150; i++) {
+        Stores.putOk(store, longName, new byte[10]);
+        Stores.remove(store, longName);
+      }
+      assertThat(logName(root)).isNotEqualTo(before);
+      Stores.putOk(store, "second", Stores.bytes(BYTES, "second".hashCode()));
+      assertThat(child.ask("second")).isEqualTo("OK");
+      assertThat(child.ask("first")).isEqualTo("OK");
+
+      // As if a process had died while it was adding to the log.
+      before = logName(root);
+      Files.write(root.resolve(before), new byte[] {7, 0, 0, 0, 1}, StandardOpenOption.APPEND);
+      assertThat(child.ask("second")).isEqualTo("OK");
+      Stores.remove(store, "first");
+      assertThat(logName(root)).isNotEqualTo(before);
+      assertThat(child.ask("first")).isEqualTo("ABSENT");
+      Stores.putOk(store, "third", Stores.bytes(BYTES, "third".hashCode()));
+      assertThat(child.ask("third")).isEqualTo("OK");
+      assertThat(child.ask("second")).isEqualTo("OK");
+    }
+  }
+
+  private static String logName(Path root) throws IOException {
+    try (Stream<Path> files = Files.list(root)) {
+      List<String> names =
+          files
+              .map(file -> String.valueOf(file.getFileName()))
+              .filter(name -> FileNames.asLog(name) >= 0)
+              .toList();
+      assertThat(names).hasSize(1);
+      return names.getFirst();
     }
   }
 
