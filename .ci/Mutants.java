@@ -34,7 +34,7 @@ final class Mutants {
   private static final Path RULES = Path.of("api/src/test/resources/rules.txt");
   private static final List<String> AREAS = List.of("load.", "offload.", "linker.");
   private static final String MODULES = "linker-core,backend-memory";
-  private static final Duration LONGEST = Duration.ofMinutes(5);
+  private static final Duration LONGEST = Duration.ofMinutes(2);
 
   /** One change that must be noticed. */
   record Mutant(String rule, String title, Path file, List<String> tests, String old, String now) {}
@@ -250,6 +250,8 @@ final class Mutants {
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx1g",
+                "-Dslf4j.provider=io.unifiedcache.linker.RecordingLogs",
+                "-Dslf4j.internal.verbosity=WARN",
                 "-cp",
                 before + System.getProperty("path.separator") + classPath,
                 "org.junit.platform.console.ConsoleLauncher",

@@ -11,4 +11,6 @@ module io.unifiedcache.conformance {
   requires java.xml;
 
   exports io.unifiedcache.conformance;
+  exports io.unifiedcache.conformance.result;
+  exports io.unifiedcache.conformance.subject;
 }

@@ -1,12 +1,21 @@
 package io.unifiedcache.benchmarks;
 
 import com.sun.management.ThreadMXBean;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.benchmarks.Engine.Shape;
+import io.unifiedcache.benchmarks.Panel.Line;
+import io.unifiedcache.benchmarks.Panel.Point;
 import io.unifiedcache.linker.rank.LocalRanks;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -16,160 +25,209 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.Consumer;
+import java.util.function.ToDoubleFunction;
 
 /**
- * Prints how lookup, load and memory grow with pages, pools and ranks.
+ * Prints how lookup, load and memory grow with pages, pools and ranks, and draws it.
  *
- * <p>Pages are small, 4 KiB in 8 pieces, so that what grows is the work of the linker and not the
- * copying. Times are ratios to one row of the same table, the two taking turns.
+ * <p>Pages are small, so that what grows is the work of the linker and not the copying. Times are
+ * ratios to one row of the same table, the two taking turns; so are those of plain copies of the
+ * same pages, piece by piece with two threads, which tell what the machine's memory adds.
  */
 public final class Scale {
   private static final Rounds ROUNDS = new Rounds(/* warmups= */ 5, /* rounds= */ 21);
   private static final int LAYERS = 4;
-  private static final long PIECE_BYTES = 512;
   private static final int PAGES = 1000;
 
   /** Pages that one side handles in a round at least, in as many calls as that takes. */
   private static final int ROUND_PAGES = 5000;
 
   private final PrintStream out;
+  private final long pieceBytes;
   private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  private Scale(PrintStream out) {
+  /**
+   * One row of a table.
+   *
+   * @param count how many pages, pools or ranks
+   * @param lookup the time of a lookup by that of the row the others are compared with
+   * @param load the same of a load
+   * @param copies the same of plain copies
+   * @param lookupAllocates bytes of heap a lookup allocates per page
+   * @param loadAllocates bytes of heap a load allocates per page
+   * @param storeKeeps bytes of heap the store needs per page
+   */
+  private record Row(
+      int count,
+      double lookup,
+      double load,
+      double copies,
+      double lookupAllocates,
+      double loadAllocates,
+      double storeKeeps) {}
+
+  private Scale(PrintStream out, long pieceBytes) {
     this.out = out;
+    this.pieceBytes = pieceBytes;
   }
 
-  /** Prints the three tables. */
-  public static void main(String[] args) {
-    Scale scale = new Scale(System.out);
-    scale.pages(List.of(10, 100, 1000, 10_000, 100_000));
-    scale.pools(List.of(1, 2, 3, 4, 5, 6));
-    scale.ranks(List.of(1, 2, 4, 8));
+  /**
+   * Prints three tables, and writes their charts if there is an argument that names a file.
+   *
+   * @param args the file, or {@code -} for none, and the bytes of a piece, usually 512
+   */
+  public static void main(String[] args) throws IOException {
+    String file = args.length > 0 ? args[0] : "-";
+    Scale scale = new Scale(System.out, args.length > 1 ? Long.parseLong(args[1]) : 512);
+    List<Row> pages = scale.pages(List.of(10, 100, 1000, 10_000, 100_000));
+    List<Row> pools = scale.pools(List.of(1, 2, 3, 4, 5, 6));
+    List<Row> ranks = scale.ranks(List.of(1, 2, 4, 8));
+    if (!file.equals("-")) {
+      Files.writeString(
+          Path.of(file),
+          Panel.svg(
+              "How lookup, load and memory grow with pages, pools and ranks",
+              List.of(
+                  time("Pages: time per page, of that with 1,000", pages, true),
+                  time("Pools: time, of that with one", pools, false),
+                  time("Ranks: time, of that with one", ranks, false),
+                  memory("Pages: bytes of heap per page", pages, true),
+                  memory("Pools: bytes of heap per page", pools, false),
+                  memory("Ranks: bytes of heap per page", ranks, false))));
+    }
   }
 
-  private void pages(List<Integer> counts) {
-    out.println("Time per page, of that with " + PAGES + " pages; bytes of Java heap per page");
-    out.println();
-    out.println(
-        "| pages | lookup | | load | | lookup allocates | load allocates | the store keeps |");
-    out.println("|---|---|---|---|---|---|---|---|");
-    try (Engine base = filled(1, PAGES)) {
+  private static Panel time(String title, List<Row> rows, boolean logarithmic) {
+    return new Panel(
+        title,
+        logarithmic,
+        List.of(
+            line("even", "proportional", rows, row -> logarithmic ? 1 : row.count()),
+            line("copies", "plain copies", rows, Row::copies),
+            line("load", "load", rows, Row::load),
+            line("lookup", "lookup", rows, Row::lookup)));
+  }
+
+  private static Panel memory(String title, List<Row> rows, boolean logarithmic) {
+    return new Panel(
+        title,
+        logarithmic,
+        List.of(
+            line("kept", "kept by the store", rows, Row::storeKeeps),
+            line("load", "load", rows, Row::loadAllocates),
+            line("lookup", "lookup", rows, Row::lookupAllocates)));
+  }
+
+  private static Line line(String style, String name, List<Row> rows, ToDoubleFunction<Row> value) {
+    return new Line(
+        style,
+        name,
+        rows.stream().map(row -> new Point(row.count(), value.applyAsDouble(row))).toList());
+  }
+
+  private List<Row> pages(List<Integer> counts) {
+    head("pages", "Time per page, of that with " + PAGES + " pages");
+    List<Row> rows = new ArrayList<>();
+    try (Engines base = new Engines(1, 1, PAGES)) {
       for (int count : counts) {
-        try (Engine engine = filled(1, count)) {
-          double lookup = ratio(engine, base, Engine::lookup);
-          double load = ratio(engine, base, Scale::load);
-          out.printf(
-              Locale.ROOT,
-              "| %,d | %.2f | %s | %.2f | %s | %.0f | %.0f | %.0f |%n",
-              count,
-              lookup,
-              bar(lookup),
-              load,
-              bar(load),
-              allocated(engine, Engine::lookup) / count,
-              allocated(engine, Scale::load) / count,
-              kept(engine) / count);
+        try (Engines engines = new Engines(1, 1, count)) {
+          rows.add(row(count, engines, base, (double) PAGES / count));
         }
       }
     }
     out.println();
+    return rows;
   }
 
-  private void pools(List<Integer> counts) {
-    out.println("Time for " + PAGES + " pages in so many pools, of that in one");
-    out.println();
-    out.println("| pools | lookup | | load | |");
-    out.println("|---|---|---|---|---|");
-    try (Engine base = filled(1, PAGES)) {
+  private List<Row> pools(List<Integer> counts) {
+    head("pools", "Time for " + PAGES + " pages in so many pools, of that in one");
+    List<Row> rows = new ArrayList<>();
+    try (Engines base = new Engines(1, 1, PAGES)) {
       for (int count : counts) {
-        try (Engine engine = filled(count, PAGES)) {
-          double lookup = ratio(engine, base, Engine::lookup);
-          double load = ratio(engine, base, Scale::load);
-          out.printf(
-              Locale.ROOT,
-              "| %d | %.2f | %s | %.2f | %s |%n",
-              count,
-              lookup,
-              bar(lookup),
-              load,
-              bar(load));
+        try (Engines engines = new Engines(1, count, PAGES)) {
+          rows.add(row(count, engines, base, 1));
         }
       }
     }
     out.println();
+    return rows;
   }
 
-  private void ranks(List<Integer> counts) {
-    out.println("Time for " + PAGES + " pages on so many ranks of one process, of that on one");
-    out.println();
-    out.println("| ranks | lookup | | load | |");
-    out.println("|---|---|---|---|---|");
-    try (Ranks base = new Ranks(1)) {
+  private List<Row> ranks(List<Integer> counts) {
+    head("ranks", "Time for " + PAGES + " pages on so many ranks of one process, of that on one");
+    List<Row> rows = new ArrayList<>();
+    try (Engines base = new Engines(1, 1, PAGES)) {
       for (int count : counts) {
-        try (Ranks ranks = new Ranks(count)) {
-          double lookup = ratio(ranks, base, Engine::lookup);
-          double load = ratio(ranks, base, Scale::load);
-          out.printf(
-              Locale.ROOT,
-              "| %d | %.2f | %s | %.2f | %s |%n",
-              count,
-              lookup,
-              bar(lookup),
-              load,
-              bar(load));
+        try (Engines engines = new Engines(count, 1, PAGES)) {
+          rows.add(row(count, engines, base, 1));
         }
       }
     }
     out.println();
+    return rows;
   }
 
-  private static Engine filled(int pools, int pages) {
-    Engine engine = new Engine(new Shape(pages, pools, LAYERS, PIECE_BYTES));
-    engine.offload();
-    return engine;
+  private void head(String counted, String text) {
+    out.println(text);
+    out.println();
+    out.printf(
+        "| %s | lookup | load | plain copies | lookup allocates | load allocates | the store keeps"
+            + " |%n",
+        counted);
+    out.println("|---|---|---|---|---|---|---|");
+  }
+
+  /** Measures one row, and prints it. */
+  private Row row(int count, Engines engines, Engines base, double factor) {
+    int pages = engines.pages();
+    Row row =
+        new Row(
+            count,
+            factor * ratio(engines, base, each -> each.onEach(Engine::lookup)),
+            factor * ratio(engines, base, each -> each.onEach(Scale::load)),
+            factor * ratio(engines, base, Engines::copy),
+            allocated(() -> engines.onEach(Engine::lookup)) / pages,
+            allocated(() -> engines.onEach(Scale::load)) / pages,
+            engines.kept() / pages);
+    out.printf(
+        Locale.ROOT,
+        "| %,d | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |%n",
+        row.count(),
+        row.lookup(),
+        row.load(),
+        row.copies(),
+        row.lookupAllocates(),
+        row.loadAllocates(),
+        row.storeKeeps());
+    return row;
   }
 
   private static void load(Engine engine) {
     var unused = engine.load();
   }
 
-  private static double ratio(Engine engine, Engine base, Consumer<Engine> work) {
-    return ROUNDS.ratio(perThousandPages(engine, work), perThousandPages(base, work)).median();
+  private static double ratio(Engines engines, Engines base, Consumer<Engines> work) {
+    return ROUNDS.ratio(repeated(engines, work), repeated(base, work)).median();
   }
 
-  private static Side perThousandPages(Engine engine, Consumer<Engine> work) {
-    int pages = engine.shape().pages();
-    int times = Math.max(1, ROUND_PAGES / pages);
+  /** Returns the side whose time is that of one call. */
+  private static Side repeated(Engines engines, Consumer<Engines> work) {
+    int times = Math.max(1, ROUND_PAGES / engines.pages());
     return () ->
         Side.time(
                 () -> {
                   for (int i = 0; i < times; i++) {
-                    work.accept(engine);
+                    work.accept(engines);
                   }
                 })
-            * 1000
-            / times
-            / pages;
-  }
-
-  private static double ratio(Ranks ranks, Ranks base, Consumer<Engine> work) {
-    return ROUNDS
-        .ratio(Side.of(() -> ranks.onEach(work)), Side.of(() -> base.onEach(work)))
-        .median();
+            / times;
   }
 
   /** Returns the bytes that all threads allocate. */
-  private double allocated(Engine engine, Consumer<Engine> work) {
+  private double allocated(Runnable work) {
     long before = threads.getTotalThreadAllocatedBytes();
-    work.accept(engine);
+    work.run();
     return threads.getTotalThreadAllocatedBytes() - before;
-  }
-
-  /** Returns the bytes of heap that the store's knowledge of its objects takes. */
-  private static double kept(Engine engine) {
-    long filled = usedHeap();
-    engine.forget();
-    return filled - usedHeap();
   }
 
   private static long usedHeap() {
@@ -177,28 +235,38 @@ public final class Scale {
     return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
   }
 
-  private static String bar(double value) {
-    return "█".repeat(Math.clamp(Math.round(2 * value), 1, 50));
-  }
-
-  /** Ranks that share a store, each an engine on a thread of its own. */
-  private static final class Ranks implements AutoCloseable {
+  /** Engines that share a store, each a rank, on a thread of its own if there are several. */
+  private final class Engines implements AutoCloseable {
+    private final Shape shape;
     private final CacheStore store;
     private final List<Engine> engines = new ArrayList<>();
-    private final ExecutorService threads;
+    private final ExecutorService rankThreads;
+    private final TwoThreads copyThreads = new TwoThreads();
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment copies;
 
-    Ranks(int count) {
-      Shape shape = new Shape(PAGES, /* pools= */ 1, LAYERS, PIECE_BYTES);
-      store = Engine.openStore(2L * count * shape.bytes());
-      threads = Executors.newFixedThreadPool(count);
-      for (RankCollective rank : LocalRanks.of(count)) {
+    /** Creates engines whose pages are all in the store. */
+    Engines(int ranks, int pools, int pages) {
+      shape = new Shape(pages, pools, LAYERS, pieceBytes);
+      store = Engine.openStore(2L * ranks * shape.bytes());
+      rankThreads = Executors.newFixedThreadPool(ranks);
+      for (RankCollective rank : LocalRanks.of(ranks)) {
         engines.add(new Engine(shape, store, rank));
       }
+      copies = arena.allocate(ranks * shape.bytes(), 4096).fill((byte) 1);
       onEach(Engine::offload);
+    }
+
+    int pages() {
+      return shape.pages();
     }
 
     /** Does the same on every rank, and returns when all are done. */
     void onEach(Consumer<Engine> work) {
+      if (engines.size() == 1) {
+        work.accept(engines.getFirst());
+        return;
+      }
       List<Callable<Boolean>> calls = new ArrayList<>();
       for (Engine engine : engines) {
         calls.add(
@@ -208,7 +276,7 @@ public final class Scale {
             });
       }
       try {
-        for (Future<Boolean> done : threads.invokeAll(calls)) {
+        for (Future<Boolean> done : rankThreads.invokeAll(calls)) {
           var unused = done.get();
         }
       } catch (InterruptedException | ExecutionException e) {
@@ -216,11 +284,39 @@ public final class Scale {
       }
     }
 
+    /** Copies as many bytes as a load moves, from one place to where the load puts them. */
+    void copy() {
+      for (int rank = 0; rank < engines.size(); rank++) {
+        for (int pool = 0; pool < shape.pools(); pool++) {
+          List<MemorySegment> pieces = engines.get(rank).pieces(pool);
+          long start = (long) (rank * shape.pools() + pool) * shape.pages() * shape.pageBytes();
+          copyThreads.copy(
+              shape.pages(),
+              page -> {
+                long at = start + page * shape.pageBytes();
+                for (MemorySegment piece : pieces) {
+                  MemorySegment.copy(copies, at, piece, page * pieceBytes, pieceBytes);
+                  at += pieceBytes;
+                }
+              });
+        }
+      }
+    }
+
+    /** Forgets all objects, and returns the bytes of heap that they took. */
+    double kept() {
+      long filled = usedHeap();
+      var unused = store.clear(KeyPrefix.EVERYTHING, Deadline.never());
+      return filled - usedHeap();
+    }
+
     @Override
     public void close() {
       engines.forEach(Engine::close);
       store.close();
-      threads.shutdown();
+      rankThreads.shutdown();
+      copyThreads.close();
+      arena.close();
     }
   }
 }

@@ -25,6 +25,10 @@ final class Table {
       return new Goal("at most " + number(value), Double.NEGATIVE_INFINITY, value);
     }
 
+    static Goal above(double value) {
+      return new Goal("above " + number(value), Math.nextUp(value), Double.POSITIVE_INFINITY);
+    }
+
     private String verdict(double value) {
       if (text.isEmpty()) {
         return "";

@@ -47,7 +47,7 @@ import picocli.CommandLine.TypeConversionException;
       "Serves recorded traffic through the linker from a store: each prompt is looked up, what can"
           + " be restored is loaded and checked byte for byte, and the rest is computed by a"
           + " formula and offloaded.",
-      "Exit status 1 if a byte differs or a completion is lost."
+      "Exit status 1 if a byte differs, or if a completion or a rank is lost."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)

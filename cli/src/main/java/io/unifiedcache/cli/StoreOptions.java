@@ -7,7 +7,7 @@ import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.StoreContext;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import io.unifiedcache.linker.Backends;
 import io.unifiedcache.linker.SettingsSources;
 import io.unifiedcache.linker.UnifiedCache;

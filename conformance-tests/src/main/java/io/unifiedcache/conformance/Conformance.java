@@ -2,10 +2,14 @@ package io.unifiedcache.conformance;
 
 import static java.util.Objects.requireNonNull;
 
+import io.unifiedcache.conformance.result.ConformanceReport;
+import io.unifiedcache.conformance.result.RuleResult;
 import io.unifiedcache.conformance.run.Effort;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import io.unifiedcache.conformance.run.Runner;
 import io.unifiedcache.conformance.run.Scope;
+import io.unifiedcache.conformance.subject.LinkerFactory;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.security.SecureRandom;
 import java.time.LocalDate;
 import java.time.format.DateTimeParseException;

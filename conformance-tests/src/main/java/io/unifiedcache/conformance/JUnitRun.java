@@ -3,6 +3,8 @@ package io.unifiedcache.conformance;
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.unifiedcache.conformance.result.ConformanceReport;
+import io.unifiedcache.conformance.result.RuleResult;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -1,5 +1,6 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.result.Outcome;
 import java.lang.annotation.Documented;
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Repeatable;

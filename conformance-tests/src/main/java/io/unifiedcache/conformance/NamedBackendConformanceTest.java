@@ -1,5 +1,6 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.Map;
 import java.util.TreeMap;
 

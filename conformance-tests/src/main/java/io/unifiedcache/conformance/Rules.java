@@ -1,8 +1,8 @@
 package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
-import io.unifiedcache.conformance.linker.LifecycleRules;
 import io.unifiedcache.conformance.linker.KeyRules;
+import io.unifiedcache.conformance.linker.LifecycleRules;
 import io.unifiedcache.conformance.linker.LoadRules;
 import io.unifiedcache.conformance.linker.OffloadRules;
 import io.unifiedcache.conformance.linker.RestoreRules;
@@ -11,8 +11,8 @@ import io.unifiedcache.conformance.store.BatchRules;
 import io.unifiedcache.conformance.store.CapabilityRules;
 import io.unifiedcache.conformance.store.CapacityRules;
 import io.unifiedcache.conformance.store.ConcurrencyRules;
-import io.unifiedcache.conformance.store.FailureRules;
 import io.unifiedcache.conformance.store.ExactKeyRules;
+import io.unifiedcache.conformance.store.FailureRules;
 import io.unifiedcache.conformance.store.LargeRules;
 import io.unifiedcache.conformance.store.LifeRules;
 import io.unifiedcache.conformance.store.LimitRules;
@@ -22,6 +22,7 @@ import io.unifiedcache.conformance.store.ProcessRules;
 import io.unifiedcache.conformance.store.ReferenceStore;
 import io.unifiedcache.conformance.store.SessionRules;
 import io.unifiedcache.conformance.store.VersionRules;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.List;
 
 /** All rules of the suite. */

@@ -1,5 +1,6 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;

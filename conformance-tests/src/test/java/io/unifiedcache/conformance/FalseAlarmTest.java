@@ -4,10 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreLimits;
-import io.unifiedcache.conformance.ConformanceReport.Result;
+import io.unifiedcache.conformance.result.ConformanceReport;
+import io.unifiedcache.conformance.result.ConformanceReport.Result;
+import io.unifiedcache.conformance.result.Outcome;
+import io.unifiedcache.conformance.result.RuleResult;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.store.HonestStores;
 import io.unifiedcache.conformance.store.ReferenceStore;
+import io.unifiedcache.conformance.subject.LinkerFactory;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;

@@ -1,5 +1,7 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.subject.LinkerFactory;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.Set;
 import java.util.function.Supplier;
 

@@ -1,5 +1,7 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.subject.StoreUnderTest;
+
 /** The store that linkers are tried on, and that broken ones are edits of, keeps every rule. */
 class ReferenceStoreTest extends StoreConformance {
   @Override

@@ -2,7 +2,6 @@ package io.unifiedcache.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.unifiedcache.conformance.report.RuleTexts;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import java.nio.file.Files;
 import java.nio.file.Path;

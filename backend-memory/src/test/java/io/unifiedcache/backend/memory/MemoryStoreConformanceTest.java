@@ -1,7 +1,7 @@
 package io.unifiedcache.backend.memory;
 
 import io.unifiedcache.conformance.StoreConformance;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.Map;
 
 /** The embedded store keeps every rule; nothing is set aside. */

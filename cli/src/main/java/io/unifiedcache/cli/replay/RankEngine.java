@@ -1,12 +1,15 @@
 package io.unifiedcache.cli.replay;
 
 import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.HitPolicy;
 import io.unifiedcache.api.linker.LayerProgress;
+import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransfer;
@@ -179,13 +182,25 @@ final class RankEngine {
         }
         if (!completion.ok()) {
           tally.failedLoads++;
-          tally.failure(id + ": " + completion.failures().getFirst());
+          failed(completion);
         }
         return completion.ok();
       }
     }
     tally.lostCompletions++;
     return false;
+  }
+
+  /** Notes what a request failed of, and whether that is the loss of a rank. */
+  private void failed(Completion completion) {
+    tally.failure(completion.id() + ": " + completion.failures().getFirst());
+    if (completion.failures().stream()
+        .anyMatch(failure -> failure.cause().code() == FailureCode.OTHER_RANK)) {
+      LinkerHealth health = linker.health(Deadline.after(patience));
+      if (health.state() == LinkerHealth.State.DOWN) {
+        tally.loseRank(health.detail());
+      }
+    }
   }
 
   private void offload(Prompt prompt, List<PoolTransfer> transfers, int area) {
@@ -213,7 +228,7 @@ final class RankEngine {
         tally.offload.recordValue(now - offload.begin());
         if (!completion.ok()) {
           tally.failedOffloads++;
-          tally.failure(completion.id() + ": " + completion.failures().getFirst());
+          failed(completion);
         }
         polls = 0;
       }

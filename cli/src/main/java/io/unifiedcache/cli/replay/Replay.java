@@ -78,7 +78,7 @@ public final class Replay {
   }
 
   /**
-   * Serves all requests, or as many as come before a completion is lost.
+   * Serves all requests, or as many as come before a completion or a rank is lost.
    *
    * @param store the store that all ranks share; stays open
    */
@@ -213,7 +213,9 @@ public final class Replay {
   }
 
   private static boolean anyLost(List<RankEngine> engines) {
-    return engines.stream().anyMatch(engine -> engine.tally().lostCompletions > 0);
+    return engines.stream()
+        .map(RankEngine::tally)
+        .anyMatch(tally -> tally.lostCompletions > 0 || tally.lostRank().isPresent());
   }
 
   /** Returns a request with the keys of its pages, hashed from its tokens. */

@@ -39,6 +39,7 @@ import org.HdrHistogram.HistogramIterationValue;
  * @param firstLayer latency from the start of a load to its first layer
  * @param load latency from the start of a load to its completion
  * @param offload latency from queueing an offload to its completion
+ * @param lostRank why the ranks agreed no more, if they did not
  * @param firstMismatch where the first mismatch was
  * @param firstFailure what the first failure was
  * @param capacityBytes the budget of the store, or {@link
@@ -71,6 +72,7 @@ public record ReplayReport(
     Latency firstLayer,
     Latency load,
     Latency offload,
+    Optional<String> lostRank,
     Optional<String> firstMismatch,
     Optional<String> firstFailure,
     long capacityBytes,
@@ -163,6 +165,7 @@ public record ReplayReport(
         Latency.of(ranks, tally -> tally.firstLayer),
         Latency.of(ranks, tally -> tally.load),
         Latency.of(ranks, tally -> tally.offload),
+        ranks.stream().flatMap(tally -> tally.lostRank().stream()).findFirst(),
         ranks.stream().flatMap(tally -> tally.firstMismatch().stream()).findFirst(),
         ranks.stream().flatMap(tally -> tally.firstFailure().stream()).findFirst(),
         served.capacityBytes(),
@@ -175,9 +178,9 @@ public record ReplayReport(
     return nanos == 0 ? 0 : (double) bytes / nanos;
   }
 
-  /** Tells whether every byte was right and every request completed. */
+  /** Tells whether every byte was right, every request completed, and no rank was lost. */
   public boolean ok() {
-    return mismatches == 0 && lostCompletions == 0;
+    return mismatches == 0 && lostCompletions == 0 && lostRank.isEmpty();
   }
 
   /**
@@ -244,6 +247,7 @@ public record ReplayReport(
     json.add("firstLayer", latency(firstLayer));
     json.add("load", latency(load));
     json.add("offload", latency(offload));
+    lostRank.ifPresent(why -> json.addProperty("lostRank", why));
     firstMismatch.ifPresent(where -> json.addProperty("firstMismatch", where));
     firstFailure.ifPresent(what -> json.addProperty("firstFailure", what));
     return json;
@@ -323,6 +327,7 @@ public record ReplayReport(
     facts.add(fact("failed offloads", "%,d", failedOffloads));
     facts.add(fact("mismatches", "%,d", mismatches));
     facts.add(fact("lost completions", "%,d", lostCompletions));
+    lostRank.ifPresent(why -> facts.add(fact("lost rank", "%s", why)));
     firstFailure.ifPresent(what -> facts.add(fact("first failure", "%s", what)));
     firstMismatch.ifPresent(where -> facts.add(fact("first mismatch", "%s", where)));
     return facts;

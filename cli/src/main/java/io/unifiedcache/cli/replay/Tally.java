@@ -41,6 +41,7 @@ final class Tally {
   /** Time with an offload under way. */
   long offloadNanos;
 
+  private Optional<String> lostRank = Optional.empty();
   private Optional<String> firstMismatch = Optional.empty();
   private Optional<String> firstFailure = Optional.empty();
 
@@ -55,6 +56,15 @@ final class Tally {
     if (firstFailure.isEmpty()) {
       firstFailure = Optional.of(what);
     }
+  }
+
+  /** Notes that this rank agrees with the others no more. */
+  void loseRank(String why) {
+    lostRank = Optional.of(why);
+  }
+
+  Optional<String> lostRank() {
+    return lostRank;
   }
 
   Optional<String> firstMismatch() {
@@ -79,6 +89,7 @@ final class Tally {
     json.addProperty("mismatches", mismatches);
     json.addProperty("loadNanos", loadNanos);
     json.addProperty("offloadNanos", offloadNanos);
+    lostRank.ifPresent(why -> json.addProperty("lostRank", why));
     firstMismatch.ifPresent(where -> json.addProperty("firstMismatch", where));
     firstFailure.ifPresent(what -> json.addProperty("firstFailure", what));
     return json;
@@ -98,6 +109,7 @@ final class Tally {
     tally.mismatches = json.get("mismatches").getAsLong();
     tally.loadNanos = json.get("loadNanos").getAsLong();
     tally.offloadNanos = json.get("offloadNanos").getAsLong();
+    tally.lostRank = text(json, "lostRank");
     tally.firstMismatch = text(json, "firstMismatch");
     tally.firstFailure = text(json, "firstFailure");
     return tally;

@@ -22,7 +22,7 @@ record Headline(String size, String run, State state, String verdict) {
     SOUND,
     /** Requests failed, and were computed instead; every byte was right. */
     FAILURES,
-    /** A byte differed or a completion was lost. */
+    /** A byte differed, or a completion or a rank was lost. */
     WRONG
   }
 
@@ -90,6 +90,7 @@ record Headline(String size, String run, State state, String verdict) {
         report.mismatches(),
         "piece of memory held wrong bytes",
         "pieces of memory held wrong bytes");
+    add(what, report.lostRank().isPresent() ? 1 : 0, "rank was lost", "ranks were lost");
     add(what, report.lostCompletions(), "request never completed", "requests never completed");
     add(
         what,

@@ -13,6 +13,7 @@ import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.linker.RankLostException;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
@@ -27,7 +28,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.ToLongFunction;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -107,6 +110,68 @@ class ReplayTest {
     assertThat(report.hitPages()).isEqualTo(sample(50).reuse().bestHitPages());
     assertThat(report.bytesLoaded()).isEqualTo(2 * 1024 * report.hitPages());
     assertThat(report.bytesOffloaded()).isEqualTo(2 * 1024 * report.distinctPages());
+  }
+
+  /** Returns a rank that agrees for a while, and then no more. */
+  private static RankCollective losing(RankCollective ranks) {
+    AtomicInteger agreements = new AtomicInteger();
+    return new RankCollective() {
+      @Override
+      public int rank() {
+        return ranks.rank();
+      }
+
+      @Override
+      public int size() {
+        return ranks.size();
+      }
+
+      @Override
+      public BitSet and(BitSet bits, Deadline by) throws RankLostException {
+        if (agreements.getAndIncrement() == 50) {
+          throw new RankLostException("the line is broken");
+        }
+        return ranks.and(bits, by);
+      }
+    };
+  }
+
+  @Test
+  void run_ranksAreLost_stopsAndIsNotOk() throws TraceException {
+    try (CacheStore store = memory()) {
+      ReplayReport report =
+          new Replay(sample(50), ReplayPlanTest.plan(ModelPreset.MHA, 1024, 8, 2))
+              .run(store, (view, pools, ranks) -> link(view, pools, losing(ranks)), served -> {});
+
+      assertThat(report.ok()).isFalse();
+      assertThat(report.lostRank()).hasValueSatisfying(why -> assertThat(why).contains("broken"));
+      assertThat(report.lostCompletions()).isZero();
+      assertThat(report.mismatches()).isZero();
+      assertThat(report.failedLoads() + report.failedOffloads()).isPositive();
+      assertThat(report.requests()).isBetween(1, 49);
+      assertThat(report.toLines("memory")).anyMatch(line -> line.startsWith("lost rank "));
+      assertThat(report.toJson("memory").get("lostRank").getAsString()).contains("broken");
+      assertThat(Tally.ofJson(tally("the line is broken").toJson()).lostRank())
+          .contains("the line is broken");
+    }
+  }
+
+  private static Tally tally(String lostRank) {
+    Tally tally = new Tally();
+    tally.loseRank(lostRank);
+    return tally;
+  }
+
+  @Test
+  void run_loadsFailOnOneRank_losesNone() throws TraceException {
+    ReplayPlan plan = new ReplayPlan(ModelPreset.MHA, 1024, 8, 2, 1, SidePages.ALL, 0, 0.5, 7);
+    try (CacheStore store = memory()) {
+      ReplayReport report = run(sample(100), plan, store, linker -> linker);
+
+      assertThat(report.failedLoads()).isPositive();
+      assertThat(report.lostRank()).isEmpty();
+      assertThat(report.ok()).isTrue();
+    }
   }
 
   static List<Arguments> runs() {

@@ -87,6 +87,7 @@ final class Replayed {
         report.firstLayer(),
         report.load(),
         report.offload(),
+        report.lostRank(),
         mismatches > 0 ? Optional.of("page <img src=x> & more") : Optional.empty(),
         report.firstFailure(),
         capacityBytes,

@@ -1,7 +1,7 @@
 package io.unifiedcache.conformance.run;
 
 import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.conformance.Level;
+import io.unifiedcache.conformance.result.Level;
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;

@@ -3,8 +3,8 @@ package io.unifiedcache.conformance.run;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreLimits;
-import io.unifiedcache.conformance.LinkerFactory;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.LinkerFactory;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.Set;
 
 /**

@@ -1,6 +1,6 @@
 package io.unifiedcache.conformance.run;
 
-import io.unifiedcache.conformance.Outcome;
+import io.unifiedcache.conformance.result.Outcome;
 import java.io.Serial;
 
 /** A rule found out that it cannot be tried here. */

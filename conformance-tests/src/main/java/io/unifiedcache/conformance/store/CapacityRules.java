@@ -15,7 +15,7 @@ import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.StoreStats;
-import io.unifiedcache.conformance.Level;
+import io.unifiedcache.conformance.result.Level;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;

@@ -2,10 +2,9 @@ package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.conformance.StoreProcess;
-import io.unifiedcache.conformance.StoreUnderTest;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import io.unifiedcache.linker.Backends;
 import java.io.BufferedReader;
 import java.io.File;
@@ -98,7 +97,7 @@ final class OtherProcess implements AutoCloseable {
         List.of(
             "-cp",
             classPath(subject.provider().getClass()),
-            StoreProcess.class.getName(),
+            StoreServer.class.getName(),
             "--backend",
             subject.name()));
     return new ProcessBuilder(command);
@@ -107,7 +106,7 @@ final class OtherProcess implements AutoCloseable {
   private static String classPath(Class<?> provider) {
     Set<String> entries = new LinkedHashSet<>();
     // Those first that a class loader of its own may have found elsewhere.
-    for (Class<?> each : List.of(provider, StoreProcess.class, Backends.class, CacheStore.class)) {
+    for (Class<?> each : List.of(provider, StoreServer.class, Backends.class, CacheStore.class)) {
       entries.add(placeOf(each));
     }
     for (String path : List.of("java.class.path", "jdk.module.path")) {

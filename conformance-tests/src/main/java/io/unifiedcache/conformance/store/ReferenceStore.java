@@ -54,7 +54,7 @@ public class ReferenceStore implements CacheStore {
 
   /** Its limits, unless others are given. */
   public static final StoreLimits LIMITS =
-      new StoreLimits(65_536, 65_536, 1L << 30, 65_536, 1, Duration.ofSeconds(1), Duration.ZERO);
+      new StoreLimits(2_048, 16_384, 1L << 30, 1_024, 1, Duration.ofSeconds(1), Duration.ZERO);
 
   private static final long USUAL_CAPACITY = 256L << 20;
 

@@ -11,8 +11,10 @@ import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Trial;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -36,13 +38,13 @@ public final class StoreServer {
   static final String MARK = "conformance: ";
 
   /** Says that the process runs. */
-  public static final String STARTED = "STARTED";
+  static final String STARTED = "STARTED";
 
   /** Says that the store is open. */
   static final String READY = "READY";
 
   /** Says that the store could not be opened, and why. */
-  public static final String NOT_OPENED = "NOT_OPENED";
+  static final String NOT_OPENED = "NOT_OPENED";
 
   private final CacheStore store;
 
@@ -50,8 +52,48 @@ public final class StoreServer {
     this.store = store;
   }
 
+  /**
+   * Opens the backend that the arguments name, {@code --backend NAME}, with the settings that are
+   * the first line of the standard input, and serves it.
+   */
+  public static void main(String[] arguments) {
+    if (arguments.length != 2 || !arguments[0].equals("--backend")) {
+      throw new IllegalArgumentException("--backend NAME is asked for");
+    }
+    PrintStream out = takeOut();
+    say(out, STARTED);
+    BufferedReader in = in();
+    CacheStore store;
+    try {
+      StoreUnderTest subject = StoreUnderTest.named(arguments[1], settings(in.readLine()));
+      store = subject.open(instance(arguments[1]));
+    } catch (CacheException e) {
+      say(out, NOT_OPENED + " " + e.getMessage());
+      return;
+    } catch (IOException e) {
+      throw new IllegalStateException("the settings cannot be read", e);
+    }
+    serve(store, in, out);
+  }
+
+  /** Serves an open store through the standard input and output. */
+  public static void serve(CacheStore store) {
+    serve(store, in(), takeOut());
+  }
+
+  private static BufferedReader in() {
+    return new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+  }
+
+  /** Returns the standard output; whatever others print goes where errors go. */
+  private static PrintStream takeOut() {
+    PrintStream out = System.out;
+    System.setOut(System.err);
+    return out;
+  }
+
   /** Returns the name of the instance that another process opens. */
-  public static String instance(String name) {
+  static String instance(String name) {
     return "conformance-" + name + "-other";
   }
 
@@ -63,7 +105,7 @@ public final class StoreServer {
   }
 
   /** Returns the settings that a line says. */
-  public static Map<String, String> settings(@Nullable String line) {
+  static Map<String, String> settings(@Nullable String line) {
     Map<String, String> settings = new LinkedHashMap<>();
     if (line == null || line.isEmpty()) {
       return settings;
@@ -84,13 +126,13 @@ public final class StoreServer {
   }
 
   /** Says something in one line. */
-  public static void say(PrintStream out, String text) {
+  private static void say(PrintStream out, String text) {
     out.println(MARK + text.replaceAll("\\R", " "));
     out.flush();
   }
 
   /** Answers until there are no more requests, and closes the store. */
-  public static void serve(CacheStore store, BufferedReader in, PrintStream out) {
+  private static void serve(CacheStore store, BufferedReader in, PrintStream out) {
     try (store) {
       say(out, READY);
       StoreServer server = new StoreServer(store);

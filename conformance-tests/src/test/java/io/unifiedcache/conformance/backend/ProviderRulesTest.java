@@ -3,10 +3,10 @@ package io.unifiedcache.conformance.backend;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.conformance.Conformance;
-import io.unifiedcache.conformance.ConformanceReport;
-import io.unifiedcache.conformance.Outcome;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.result.ConformanceReport;
+import io.unifiedcache.conformance.result.Outcome;
 import io.unifiedcache.conformance.store.ReferenceStore;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 

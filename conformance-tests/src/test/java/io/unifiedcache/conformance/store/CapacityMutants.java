@@ -10,7 +10,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;

@@ -9,7 +9,7 @@ import io.unifiedcache.api.store.ClearResult;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

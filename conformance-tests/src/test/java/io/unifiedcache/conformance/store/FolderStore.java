@@ -324,7 +324,7 @@ final class FolderStore implements CacheStore {
           ByteBuffer half = bytes.slice(0, bytes.remaining() / 2);
           bytes.position(half.remaining());
           write(channel, half);
-          LockSupport.parkNanos(5_000_000);
+          LockSupport.parkNanos(defect == Defect.LISTS_LEFTOVERS ? 25_000_000 : 5_000_000);
         }
         write(channel, bytes);
       }

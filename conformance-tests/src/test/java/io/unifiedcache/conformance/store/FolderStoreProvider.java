@@ -6,7 +6,7 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreContext;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import io.unifiedcache.linker.Backends;
 import java.nio.file.Path;
 import java.util.List;

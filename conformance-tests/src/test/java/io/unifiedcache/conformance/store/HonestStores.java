@@ -12,7 +12,7 @@ import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.StoreLimits;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;

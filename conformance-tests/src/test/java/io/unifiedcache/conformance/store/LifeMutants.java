@@ -16,7 +16,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -142,7 +142,7 @@ public final class LifeMutants {
 
     @Override
     protected void release(byte[] bytes) {
-      if (removing && copying > 0) {
+      if (removing && copied.containsKey(bytes)) {
         Arrays.fill(bytes, (byte) 0);
       }
     }

@@ -3,12 +3,12 @@ package io.unifiedcache.conformance.store;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.conformance.Conformance;
-import io.unifiedcache.conformance.ConformanceReport;
-import io.unifiedcache.conformance.Outcome;
-import io.unifiedcache.conformance.RuleResult;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.result.ConformanceReport;
+import io.unifiedcache.conformance.result.Outcome;
+import io.unifiedcache.conformance.result.RuleResult;
 import io.unifiedcache.conformance.store.FolderStore.Defect;
 import io.unifiedcache.conformance.store.FolderStoreProvider.Mode;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.io.File;
 import java.nio.file.Path;
 import java.util.List;

@@ -10,6 +10,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -20,6 +22,9 @@ class SlowCopies extends ReferenceStore {
 
   /** How many reads are in the middle of a copy. Guarded by this. */
   int copying;
+
+  /** The arrays that reads are in the middle of copying. Guarded by this. */
+  final Map<byte[], Integer> copied = new IdentityHashMap<>();
 
   private boolean closing;
 
@@ -47,12 +52,14 @@ class SlowCopies extends ReferenceStore {
       return;
     }
     copying++;
+    copied.merge(bytes, 1, Integer::sum);
     int half = (int) segment.byteSize() / 2;
     MemorySegment.copy(bytes, 0, segment, ValueLayout.JAVA_BYTE, 0, half);
     pause();
     MemorySegment.copy(
         bytes, half, segment, ValueLayout.JAVA_BYTE, half, (int) segment.byteSize() - half);
     copying--;
+    copied.computeIfPresent(bytes, (array, reads) -> reads == 1 ? null : reads - 1);
     notifyAll();
   }
 

@@ -25,7 +25,7 @@ import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import io.unifiedcache.linker.Backends;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -16,7 +16,7 @@ import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.conformance.Mutant;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.text.Normalizer;
@@ -333,9 +333,8 @@ public final class StoreMutants {
 
   private static List<Mutant> keys() {
     return List.of(
-        // Clear and list meet keys that differ in case, too.
         names(
-            Set.of("store.exact-key", "store.clear", "store.list"),
+            Set.of("store.exact-key"),
             "keys are folded to lower case",
             "PRESENT",
             key -> key.toLowerCase(Locale.ROOT)),
@@ -421,13 +420,13 @@ public final class StoreMutants {
                 }),
         mutant(
             "store.per-entry",
-            "a put stores four thousand entries at most",
+            "a put stores a thousand entries at most",
             "4 attempts",
             () ->
                 new ReferenceStore() {
                   @Override
                   protected void put(PutOp op, BatchResult.Builder result, int i) {
-                    if (i < 4000 || op.byteSize() == 1) {
+                    if (i < 1000 || op.byteSize() == 1) {
                       super.put(op, result, i);
                     } else {
                       result.set(i, ObjectStatus.OK);
@@ -559,17 +558,20 @@ public final class StoreMutants {
                     super.begin(entries - 1);
                   }
                 }),
-        mutant(
-            "store.limits",
+        Mutant.ofStore(
+            Set.of("store.limits", "store.per-entry"),
             "a batch must have one entry less than its limit",
-            "65537 entries",
+            "2049 entries",
             () ->
-                new ReferenceStore() {
-                  @Override
-                  protected void begin(int entries) {
-                    super.begin(entries == limits().batch() ? entries + 1 : entries);
-                  }
-                }),
+                StoreUnderTest.of(
+                    "mutant",
+                    () ->
+                        new ReferenceStore() {
+                          @Override
+                          protected void begin(int entries) {
+                            super.begin(entries == limits().batch() ? entries + 1 : entries);
+                          }
+                        })),
         mutant(
             "store.limits",
             "a put that is too large stores its first entries",

@@ -1,7 +1,7 @@
 package org.example.folder;
 
 import io.unifiedcache.conformance.StoreConformance;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.io.TempDir;

@@ -77,9 +77,8 @@ final class SuspectObjects {
   }
 
   private @Nullable Suspicion find(ObjectKey key) {
-    if (suspicions.isEmpty()) {
-      return null;
-    }
+    // Not only if the map is not empty: while one thread adds and another removes, it may say that
+    // it is and hold a third key.
     Suspicion suspicion = suspicions.get(key);
     if (suspicion != null && suspicion.expiry() - clock.nanos() <= 0) {
       suspicions.remove(key, suspicion);

@@ -6,6 +6,7 @@ import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.StoreFailure;
 import java.time.Duration;
 import java.util.List;
+import org.jetbrains.lincheck.datastructures.BooleanGen;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
@@ -69,7 +70,9 @@ class LinearizabilityTest {
     }
 
     @Operation
-    public void add(@Param(gen = IntGen.class, conf = "0:1") int key, boolean bad) {
+    public void add(
+        @Param(gen = IntGen.class, conf = "0:1") int key,
+        @Param(gen = BooleanGen.class) boolean bad) {
       suspects.add(key(key), bad);
     }
 

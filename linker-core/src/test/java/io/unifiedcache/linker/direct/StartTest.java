@@ -17,6 +17,7 @@ import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreLimits;
+import io.unifiedcache.linker.RecordingLogs;
 import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.config.StartPolicy;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
@@ -47,7 +48,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class StartTest {
   /** Long enough for a thread to begin, and short enough to wait for. */
-  private static final Duration SHORT = Duration.ofMillis(500);
+  private static final Duration SHORT = Duration.ofSeconds(2);
 
   private final CacheException noServer =
       new CacheException(FailureCode.UNREACHABLE, "no server at 10.0.0.1");
@@ -209,7 +210,7 @@ class StartTest {
     assertThatThrownBy(() -> Rig.plan().withStart(StartPolicy.FAIL_FAST, SHORT).build(late()))
         .isInstanceOfSatisfying(
             CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.TIMEOUT))
-        .hasMessageContaining("linker.start-timeout = PT0.5S");
+        .hasMessageContaining("linker.start-timeout = PT2S");
 
     assertThat(store.closed).isFalse();
     store.registering =
@@ -218,6 +219,26 @@ class StartTest {
         };
     hang.goOn();
     opening.awaitEnd();
+    assertThat(store.closed).isTrue();
+  }
+
+  @Test
+  void failFast_registeringHangs_undoesItBeforeTheErrorComes() throws Exception {
+    store.registering =
+        () -> {
+          try {
+            // Giving up interrupts.
+            new CountDownLatch(1).await();
+          } catch (InterruptedException e) {
+            store.registering = () -> {};
+          }
+        };
+
+    assertThatThrownBy(() -> Rig.plan().withStart(StartPolicy.FAIL_FAST, SHORT).build(late()))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.TIMEOUT));
+
+    assertThat(store.registrations).hasValue(0);
     assertThat(store.closed).isTrue();
   }
 
@@ -325,6 +346,45 @@ class StartTest {
                   /* retryable= */ true,
                   MemoryState.UNTOUCHED));
     }
+  }
+
+  @Test
+  @DisplayName("linker.start-policy: each reason is told once, by the start and by lookups")
+  void degraded_sameReason_isToldOnce() throws Exception {
+    List<PageKey> pages = Rig.pages("p", 2);
+    fillStore(pages);
+    opening.failing(noServer);
+    opening.failing(new CacheException(FailureCode.UNREACHABLE, "no server at 10.0.0.1"));
+    opening.failing(new CacheException(FailureCode.UNREACHABLE, "refused by 10.0.0.1"));
+    RecordingLogs.Recording logs = new RecordingLogs.Recording();
+    try (logs;
+        Rig rig = plan(StartPolicy.DEGRADED).build(late())) {
+      pause.awaitArrival();
+      for (int tries = 1; tries <= 3; tries++) {
+        for (int lookups = 0; lookups < 3; lookups++) {
+          assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isZero();
+        }
+        if (tries < 3) {
+          pause.endAndAwaitNext();
+        }
+      }
+      pause.end();
+      awaitHits(rig, pages);
+      opening.awaitEnd();
+    }
+    List<String> told = logs.of("rig-0");
+    assertThat(told).hasSize(5);
+    assertThat(told.get(0))
+        .isEqualTo("the store cannot be opened, so there are no hits: no server at 10.0.0.1");
+    assertThat(told.get(1))
+        .startsWith("a lookup is shortened: ")
+        .contains("the store is not open: no server at 10.0.0.1");
+    assertThat(told.get(2))
+        .isEqualTo("the store cannot be opened, so there are no hits: refused by 10.0.0.1");
+    assertThat(told.get(3))
+        .startsWith("a lookup is shortened: ")
+        .contains("the store is not open: refused by 10.0.0.1");
+    assertThat(told.get(4)).isEqualTo("the store is open, at try 4");
   }
 
   @Test

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.api.ObjectKey;
 import java.time.Duration;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -42,5 +46,28 @@ class SuspectObjectsTest {
     }
     // Not by size(), which drops them itself.
     assertThat(Leftovers.in(suspects)).isLessThan(2_000);
+  }
+
+  @Test
+  void isBad_othersComeAndGo_staysTrue() throws Exception {
+    suspects.add(key(0), /* bad= */ true);
+    AtomicBoolean ended = new AtomicBoolean();
+    try (ExecutorService other = Executors.newSingleThreadExecutor()) {
+      Future<?> adding =
+          other.submit(
+              () -> {
+                while (!ended.get()) {
+                  suspects.add(key(1), /* bad= */ true);
+                }
+              });
+      int wrong = 0;
+      for (int i = 0; i < 1_000_000; i++) {
+        suspects.clear(key(1));
+        wrong += suspects.isBad(key(0)) ? 0 : 1;
+      }
+      ended.set(true);
+      adding.get();
+      assertThat(wrong).isZero();
+    }
   }
 }

@@ -1,14 +1,10 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance.result;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.conformance.ConformanceReport;
-import io.unifiedcache.conformance.Level;
-import io.unifiedcache.conformance.Outcome;
-import io.unifiedcache.conformance.RuleResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance;
+package io.unifiedcache.conformance.subject;
 
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.RankCollective;

@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance;
+package io.unifiedcache.conformance.result;
 
 import java.util.Locale;
 

@@ -1,6 +1,5 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance.result;
 
-import io.unifiedcache.conformance.ConformanceReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

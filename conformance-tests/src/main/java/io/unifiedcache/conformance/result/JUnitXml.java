@@ -1,8 +1,5 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance.result;
 
-import io.unifiedcache.conformance.ConformanceReport;
-import io.unifiedcache.conformance.Outcome;
-import io.unifiedcache.conformance.RuleResult;
 import java.io.StringWriter;
 import java.time.Duration;
 import java.util.Locale;

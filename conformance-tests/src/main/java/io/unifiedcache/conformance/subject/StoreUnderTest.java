@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance;
+package io.unifiedcache.conformance.subject;
 
 import static java.util.Objects.requireNonNull;
 
@@ -126,7 +126,7 @@ public final class StoreUnderTest {
 
   /**
    * Sets how to start another process that opens the same store: one whose {@code main} calls
-   * {@link StoreProcess#serve}. A named backend needs none.
+   * {@code StoreProcess.serve}. A named backend needs none.
    */
   public StoreUnderTest withProcess(Supplier<ProcessBuilder> builder) {
     return new StoreUnderTest(
@@ -214,8 +214,12 @@ public final class StoreUnderTest {
         : requireNonNull(code.get(), "the store of " + name);
   }
 
-  /** Opens a named backend as the given instance. */
-  CacheStore open(String instance) {
+  /**
+   * Opens a named backend as the given instance.
+   *
+   * @throws CacheException if it cannot be opened
+   */
+  public CacheStore open(String instance) {
     return open(settings, instance);
   }
 

@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance.result;
 
 /** What the forms of a report have in common. */
 final class Text {

@@ -1,10 +1,7 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance.result;
 
-import static io.unifiedcache.conformance.report.Text.html;
+import static io.unifiedcache.conformance.result.Text.html;
 
-import io.unifiedcache.conformance.ConformanceReport;
-import io.unifiedcache.conformance.Outcome;
-import io.unifiedcache.conformance.RuleResult;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;

@@ -1,7 +1,6 @@
-package io.unifiedcache.conformance;
+package io.unifiedcache.conformance.result;
 
 import io.unifiedcache.api.store.Capability;
-import io.unifiedcache.conformance.report.ReportFiles;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance;
+package io.unifiedcache.conformance.result;
 
 /** How binding a rule is. */
 public enum Level {

@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance;
 
 import static java.util.stream.Collectors.joining;
 

@@ -1,4 +1,4 @@
-package io.unifiedcache.conformance;
+package io.unifiedcache.conformance.subject;
 
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.linker.Backends;

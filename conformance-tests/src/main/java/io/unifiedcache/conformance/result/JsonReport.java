@@ -1,12 +1,9 @@
-package io.unifiedcache.conformance.report;
+package io.unifiedcache.conformance.result;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import io.unifiedcache.conformance.ConformanceReport;
-import io.unifiedcache.conformance.Outcome;
-import io.unifiedcache.conformance.RuleResult;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
