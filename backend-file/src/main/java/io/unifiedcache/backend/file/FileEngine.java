@@ -230,7 +230,7 @@ final class FileEngine {
   boolean wasKept(StoredObject object) {
     state.lock();
     try {
-      return object.live || extents.owns(object.segment);
+      return object.live || (object.own && extents.owns(object.segment));
     } finally {
       state.unlock();
     }
@@ -330,6 +330,7 @@ final class FileEngine {
             // From the last to the first, so that the first is the one used last.
             for (StoredObject object : added.reversed()) {
               object.published = true;
+              object.own = true;
               index.add(object);
             }
           });

@@ -188,6 +188,8 @@ final class Space implements Closeable {
           List<StoredObject> objects = index.in(orphans.keySet());
           objects.sort(Comparator.comparingLong(object -> object.offset));
           for (StoredObject object : objects) {
+            // What is gone and still read was its last owner's to give away.
+            object.own = object.live;
             if (!extents.take(object.segment, object.offset, object.extentBytes())) {
               object.overlaps = true;
               overlapping.add(new LogEntry.Remove(object.key, object.generation, false));

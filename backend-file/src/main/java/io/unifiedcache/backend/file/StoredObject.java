@@ -33,6 +33,12 @@ final class StoredObject {
   /** Whether this process has made it findable, so that its extent is no longer the putter's. */
   volatile boolean published;
 
+  /**
+   * Whether its extent has been this process's own since it was live, so that nobody else has given
+   * it to another object.
+   */
+  boolean own;
+
   /** Whether it can be found. */
   boolean live;
 
