@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -212,6 +213,58 @@ class ProcessesTest {
       Stores.putOk(store, "third", Stores.bytes(BYTES, "third".hashCode()));
       assertThat(child.ask("third")).isEqualTo("OK");
       assertThat(child.ask("second")).isEqualTo("OK");
+    }
+  }
+
+  /** Puts and removes what it is told to. */
+  static final class Owner {
+    private Owner() {}
+
+    public static void main(String[] arguments) throws IOException {
+      try (FileStore store = Stores.open(Path.of(arguments[0]), OPTIONS);
+          BufferedReader in =
+              new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+        Stores.say("open");
+        for (String key = in.readLine(); key != null; key = in.readLine()) {
+          Stores.say(
+              key.startsWith("-")
+                  ? Stores.remove(store, key.substring(1)).toString()
+                  : Stores.describe(Stores.put(store, key, Stores.bytes(BYTES, key.hashCode()))));
+        }
+      }
+    }
+  }
+
+  @Test
+  void extent_givenToAnotherObjectByItsOwnerDuringARead_isNotTakenForTheFirst() throws IOException {
+    Path root = folder.resolve("store");
+    try (Child owner = Child.start(Owner.class, root)) {
+      assertThat(owner.line()).isEqualTo("open");
+      assertThat(owner.ask("first")).isEqualTo("OK");
+      AtomicBoolean armed = new AtomicBoolean();
+      TestDisk disk =
+          new TestDisk() {
+            @Override
+            void beforeRead(String file) throws IOException {
+              if (FileNames.asSegment(file) > 0 && armed.compareAndSet(true, false)) {
+                assertThat(owner.ask("-first")).isEqualTo("OK");
+                assertThat(owner.ask("second")).isEqualTo("OK");
+              }
+            }
+          };
+      try (FileStore reader = Stores.open(disk, root, OPTIONS)) {
+        Stores.expect(reader, "first", Stores.bytes(BYTES, "first".hashCode()));
+        StoredObject before = Engines.find(root).find(Stores.key("first"));
+        armed.set(true);
+        Stores.Got got = Stores.get(reader, "first", BYTES);
+        StoredObject after = Engines.find(root).find(Stores.key("second"));
+        assertThat(before).isNotNull();
+        assertThat(after).isNotNull();
+        assertThat(after.offset).as("the place of the second object").isEqualTo(before.offset);
+        assertThat(got.described()).startsWith("FAILED LEASE_EXPIRED");
+        Stores.expect(reader, "second", Stores.bytes(BYTES, "second".hashCode()));
+        assertThat(Stores.exists(reader, "first")).isFalse();
+      }
     }
   }
 

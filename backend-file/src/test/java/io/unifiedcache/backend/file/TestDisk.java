@@ -30,6 +30,9 @@ class TestDisk implements Disk {
     steps.incrementAndGet();
   }
 
+  /** Called before each read. */
+  void beforeRead(String file) throws IOException {}
+
   /** Returns how many bytes of a write are done before {@link #cut} is called; all by default. */
   int partOf(int bytes) {
     return bytes;
@@ -148,6 +151,7 @@ class TestDisk implements Disk {
     @Override
     public int read(ByteBuffer target, long position) throws IOException {
       pass();
+      beforeRead(name);
       return file.read(target, position);
     }
 
