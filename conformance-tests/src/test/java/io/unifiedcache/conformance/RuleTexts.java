@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** The published forms of the catalogue of rules, made from the rules themselves. */
-public final class RuleTexts {
+final class RuleTexts {
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().create();
 
@@ -33,7 +33,7 @@ public final class RuleTexts {
   private RuleTexts() {}
 
   /** Returns the catalogue as a page in Markdown. */
-  public static String markdown(List<RuleCatalogue.Entry> rules) {
+  static String markdown(List<RuleCatalogue.Entry> rules) {
     StringBuilder page = new StringBuilder(HEAD);
     for (Scope scope : Scope.values()) {
       page.append("\n## ").append(heading(scope)).append('\n');
@@ -71,7 +71,7 @@ public final class RuleTexts {
   }
 
   /** Returns the catalogue as JSON. */
-  public static String json(List<RuleCatalogue.Entry> rules) {
+  static String json(List<RuleCatalogue.Entry> rules) {
     JsonObject json = new JsonObject();
     json.addProperty("schema", 1);
     JsonArray all = new JsonArray();

@@ -11,7 +11,6 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
-import java.util.Map;
 import java.util.Set;
 
 /**
@@ -24,7 +23,7 @@ class SlowCopies extends ReferenceStore {
   int copying;
 
   /** The arrays that reads are in the middle of copying. Guarded by this. */
-  final Map<byte[], Integer> copied = new IdentityHashMap<>();
+  final IdentityHashMap<byte[], Integer> copied = new IdentityHashMap<>();
 
   private boolean closing;
 
