@@ -1,7 +1,7 @@
 package io.unifiedcache.backend.file;
 
 import io.unifiedcache.conformance.StoreConformance;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.io.TempDir;

@@ -2,10 +2,10 @@ package io.unifiedcache.backend.file;
 
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.StoreContext;
-import io.unifiedcache.conformance.FaultInjector;
 import io.unifiedcache.conformance.StoreConformance;
 import io.unifiedcache.conformance.StoreProcess;
-import io.unifiedcache.conformance.StoreUnderTest;
+import io.unifiedcache.conformance.subject.FaultInjector;
+import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
