@@ -40,26 +40,31 @@ class DiscoveryIT {
   @Test
   void modulePath_linkerBindsTheBackends() throws Exception {
     assertQuiet(listOnModulePath(Distribution.LIB.toString()))
-        .containsExactly("memory from io.unifiedcache.backend.memory");
+        .containsExactly(
+            "file from io.unifiedcache.backend.file", "memory from io.unifiedcache.backend.memory");
   }
 
   @Test
   void classPath_servicesFilesNameTheBackends() throws Exception {
-    assertQuiet(listOnClassPath(Distribution.LIB.toString())).containsExactly("memory from null");
+    assertQuiet(listOnClassPath(Distribution.LIB.toString()))
+        .containsExactly("file from null", "memory from null");
   }
 
   @Test
   void modulePath_jarWithoutDescriptorJoins() throws Exception {
     Path plugins = pluginFolder();
     assertQuiet(listOnModulePath(Distribution.LIB + File.pathSeparator + plugins))
-        .containsExactly("memory from io.unifiedcache.backend.memory", "plugin from plugin");
+        .containsExactly(
+            "file from io.unifiedcache.backend.file",
+            "memory from io.unifiedcache.backend.memory",
+            "plugin from plugin");
   }
 
   @Test
   void classPath_jarJoins() throws Exception {
     Path plugins = pluginFolder();
     assertQuiet(listOnClassPath(Distribution.LIB.toString(), plugins.toString()))
-        .containsExactly("memory from null", "plugin from null");
+        .containsExactly("file from null", "memory from null", "plugin from null");
   }
 
   /** The command's module alone is a root: the backends come by its linker's {@code uses}. */

@@ -36,6 +36,7 @@ class ModuleDescriptorIT {
         .extracting(artifact -> artifact.module().name())
         .containsExactly(
             "io.unifiedcache.api",
+            "io.unifiedcache.backend.file",
             "io.unifiedcache.backend.memory",
             "io.unifiedcache.cli",
             "io.unifiedcache.conformance",

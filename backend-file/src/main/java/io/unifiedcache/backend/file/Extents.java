@@ -1,0 +1,217 @@
+package io.unifiedcache.backend.file;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The free space of the segments that this process owns.
+ *
+ * <p>The smallest free run that is large enough is used, and of equal ones the one freed last,
+ * whose pages are likely to be in memory. Free runs that touch become one. Not thread-safe.
+ */
+final class Extents {
+  /** A free run; the smallest comes first, and of equal ones the one freed last. */
+  private record Run(int segment, long offset, long bytes, long freed) implements Comparable<Run> {
+    @Override
+    public int compareTo(Run other) {
+      if (bytes != other.bytes) {
+        return Long.compare(bytes, other.bytes);
+      }
+      if (freed != other.freed) {
+        return Long.compare(other.freed, freed);
+      }
+      return segment != other.segment
+          ? Integer.compare(segment, other.segment)
+          : Long.compare(offset, other.offset);
+    }
+  }
+
+  /** A place in a segment. */
+  record Place(int segment, long offset) {}
+
+  private final TreeSet<Run> bySize = new TreeSet<>();
+  private final Map<Integer, Owned> segments = new HashMap<>();
+  private long clock;
+
+  /** An owned segment. */
+  private static final class Owned {
+    final TreeMap<Long, Run> free = new TreeMap<>();
+    long takenBytes;
+
+    /** Up to where it was written, as far as is known. */
+    long written;
+
+    /** What lies beyond is not used: the disk has no room for it. */
+    long usable;
+
+    Owned(long bytes, long written) {
+      this.written = written;
+      this.usable = bytes;
+    }
+  }
+
+  /** Adds a segment that is free as a whole. */
+  void add(int segment, long bytes, long written) {
+    Owned owned = new Owned(bytes, written);
+    if (segments.putIfAbsent(segment, owned) == null) {
+      insert(owned, segment, 0, bytes, ++clock);
+    }
+  }
+
+  /** Forgets a segment. */
+  void drop(int segment) {
+    Owned owned = segments.remove(segment);
+    if (owned != null) {
+      owned.free.values().forEach(bySize::remove);
+    }
+  }
+
+  /** Tells whether this process owns the segment. */
+  boolean owns(int segment) {
+    return segments.containsKey(segment);
+  }
+
+  /** Takes a given place, as of an object that is there; false if it is not free. */
+  boolean take(int segment, long offset, long bytes) {
+    Owned owned = segments.get(segment);
+    if (owned == null) {
+      return false;
+    }
+    Map.Entry<Long, Run> floor = owned.free.floorEntry(offset);
+    if (floor == null) {
+      return false;
+    }
+    Run run = floor.getValue();
+    if (offset + bytes > run.offset + run.bytes) {
+      return false;
+    }
+    remove(owned, run);
+    owned.takenBytes += bytes;
+    insert(owned, segment, run.offset, offset - run.offset, run.freed);
+    insert(owned, segment, offset + bytes, run.offset + run.bytes - offset - bytes, run.freed);
+    return true;
+  }
+
+  /** Takes a place of so many bytes; null if there is none. */
+  @Nullable Place allocate(long bytes) {
+    Run run = bySize.ceiling(new Run(Integer.MIN_VALUE, 0, bytes, Long.MAX_VALUE));
+    if (run == null) {
+      return null;
+    }
+    Owned owned = segments.get(run.segment);
+    if (owned == null) {
+      throw new IllegalStateException("a free run of a segment that is not owned");
+    }
+    remove(owned, run);
+    owned.takenBytes += bytes;
+    insert(owned, run.segment, run.offset + bytes, run.bytes - bytes, run.freed);
+    return new Place(run.segment, run.offset);
+  }
+
+  /** Gives a place back, unless its segment is no longer owned. */
+  void release(int segment, long offset, long bytes) {
+    Owned owned = segments.get(segment);
+    if (owned == null) {
+      return;
+    }
+    owned.takenBytes -= bytes;
+    bytes = Math.min(bytes, owned.usable - offset);
+    if (bytes <= 0) {
+      return;
+    }
+    Map.Entry<Long, Run> before = owned.free.lowerEntry(offset);
+    if (before != null && before.getValue().offset + before.getValue().bytes == offset) {
+      remove(owned, before.getValue());
+      offset = before.getValue().offset;
+      bytes += before.getValue().bytes;
+    }
+    Run after = owned.free.get(offset + bytes);
+    if (after != null) {
+      remove(owned, after);
+      bytes += after.bytes;
+    }
+    insert(owned, segment, offset, bytes, ++clock);
+  }
+
+  /** Notes up to where a segment was written. */
+  void wrote(int segment, long end) {
+    Owned owned = segments.get(segment);
+    if (owned != null) {
+      owned.written = Math.max(owned.written, end);
+    }
+  }
+
+  /** Does not use what was never written, since the disk has no room for it. */
+  void keepToWritten() {
+    segments.forEach(
+        (segment, owned) -> {
+          long end = ExtentHeader.padded(owned.written);
+          if (end >= owned.usable) {
+            return;
+          }
+          for (Run run : List.copyOf(owned.free.tailMap(end, true).values())) {
+            remove(owned, run);
+          }
+          Map.Entry<Long, Run> last = owned.free.lowerEntry(end);
+          if (last != null && last.getValue().offset + last.getValue().bytes > end) {
+            Run run = last.getValue();
+            remove(owned, run);
+            insert(owned, segment, run.offset, end - run.offset, run.freed);
+          }
+          owned.usable = end;
+        });
+  }
+
+  /** Returns the segments that nothing is in. */
+  List<Integer> empty() {
+    List<Integer> empty = new ArrayList<>();
+    segments.forEach(
+        (segment, owned) -> {
+          if (owned.takenBytes == 0) {
+            empty.add(segment);
+          }
+        });
+    return empty;
+  }
+
+  /** Returns how many segments there are. */
+  int count() {
+    return segments.size();
+  }
+
+  /** Returns the size of the largest segment, 0 if there is none. */
+  long largest() {
+    return segments.values().stream().mapToLong(owned -> owned.usable).max().orElse(0);
+  }
+
+  /** Returns the segment that has the least in it, if there is any. */
+  @Nullable Integer emptiest() {
+    Integer emptiest = null;
+    long least = Long.MAX_VALUE;
+    for (Map.Entry<Integer, Owned> each : segments.entrySet()) {
+      if (each.getValue().takenBytes < least) {
+        least = each.getValue().takenBytes;
+        emptiest = each.getKey();
+      }
+    }
+    return emptiest;
+  }
+
+  private void remove(Owned owned, Run run) {
+    bySize.remove(run);
+    owned.free.remove(run.offset);
+  }
+
+  private void insert(Owned owned, int segment, long offset, long bytes, long freed) {
+    if (bytes > 0) {
+      Run run = new Run(segment, offset, bytes, freed);
+      bySize.add(run);
+      owned.free.put(offset, run);
+    }
+  }
+}

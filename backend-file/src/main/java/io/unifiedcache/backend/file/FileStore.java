@@ -1,0 +1,788 @@
+package io.unifiedcache.backend.file;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.KeyPrefix;
+import io.unifiedcache.api.Memory;
+import io.unifiedcache.api.MemoryState;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.api.store.ClearResult;
+import io.unifiedcache.api.store.GetOp;
+import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.Registration;
+import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.api.store.StoreHealth;
+import io.unifiedcache.api.store.StoreLimits;
+import io.unifiedcache.api.store.StoreStats;
+import io.unifiedcache.backend.file.Job.LateException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A store in a folder. Thread-safe.
+ *
+ * <p>Beyond the contract of {@link CacheStore}:
+ *
+ * <ul>
+ *   <li><b>When others see it.</b> A change is seen by every call, in any process, that starts
+ *       after the call that made it has returned.
+ *   <li><b>Two puts of one key.</b> Both write; the first to be published wins, and the other one
+ *       says PRESENT.
+ *   <li><b>Order of eviction.</b> The object unused for longest goes first. Get, session and put
+ *       are uses, {@code exists} is not. Of the entries of one batch the first counts as used last.
+ *       Objects that this process is reading stay.
+ *   <li><b>Removal.</b> Nothing is ever leased. Readers in this process finish whole; those in
+ *       others may fail with {@code LEASE_EXPIRED}.
+ *   <li><b>Damage.</b> An object that is not what was put is FAILED with {@code CORRUPT} (or ABSENT
+ *       where its file is gone) and dropped, so that it can be stored anew.
+ *   <li><b>Threads.</b> Files are read and written by the store's own threads.
+ * </ul>
+ */
+final class FileStore implements CacheStore {
+  /** How long a close waits for calls in flight before it hurries them, and then once more. */
+  private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+  private final FileEngine engine;
+  private final IoThreads threads;
+  private final Tuning tuning;
+  private final Set<Capability> capabilities;
+  private final long evictedBefore;
+
+  /** Guards the counters and the closing. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** Signalled when the last call has left a closing store. */
+  private final Condition left = lock.newCondition();
+
+  private final AtomicInteger calls = new AtomicInteger();
+  private volatile boolean closed;
+  private FileEngine.@Nullable Counts last;
+
+  private long stored;
+  private long present;
+  private long found;
+  private long absent;
+  private long failed;
+  private long removed;
+  private long bytesStored;
+  private long bytesRead;
+
+  private FileStore(
+      FileEngine engine, IoThreads threads, Tuning tuning, Set<Capability> capabilities) {
+    this.engine = engine;
+    this.threads = threads;
+    this.tuning = tuning;
+    this.capabilities = capabilities;
+    evictedBefore = engine.counts().evicted();
+  }
+
+  /**
+   * Opens a store.
+   *
+   * @throws CacheException if it cannot be opened, with a sentence that says why
+   */
+  static FileStore open(
+      Disk disk,
+      Path folder,
+      FileStoreProvider.Mode mode,
+      Tuning tuning,
+      int ioThreads,
+      StoreContext context) {
+    IoThreads threads = new IoThreads(ioThreads, context.threads());
+    AtomicReference<@Nullable Object> answer = new AtomicReference<>();
+    Job job =
+        threads.runUnlessInterrupted(
+            running -> {
+              try {
+                FileEngine engine =
+                    Engines.open(
+                        disk,
+                        folder,
+                        mode == FileStoreProvider.Mode.EXCLUSIVE,
+                        context.instance(),
+                        running,
+                        tuning);
+                if (!answer.compareAndSet(null, engine)) {
+                  Engines.close(engine);
+                }
+              } catch (CacheException e) {
+                answer.compareAndSet(null, e);
+              } catch (LateException e) {
+                answer.compareAndSet(null, givenUp(folder));
+              }
+            });
+    Throwable problem = job.problem();
+    answer.compareAndSet(
+        null,
+        problem == null
+            ? givenUp(folder)
+            : new CacheException(
+                FailureCode.INTERNAL,
+                "the folder " + folder + " cannot be opened: " + problem,
+                problem));
+    if (answer.get() instanceof FileEngine engine) {
+      return new FileStore(engine, threads, tuning, capabilities(mode));
+    }
+    threads.close();
+    throw (CacheException) Objects.requireNonNull(answer.get());
+  }
+
+  private static CacheException givenUp(Path folder) {
+    return new CacheException(
+        FailureCode.CANCELLED, "the opening of " + folder + " was interrupted");
+  }
+
+  /** Returns what a store offers. */
+  static Set<Capability> capabilities(FileStoreProvider.Mode mode) {
+    Set<Capability> all =
+        EnumSet.of(
+            Capability.REMOVE,
+            Capability.CLEAR,
+            Capability.LIST,
+            Capability.RANGED_READ,
+            Capability.DURABLE,
+            Capability.BOUNDED,
+            Capability.REPORTS_PRESENT);
+    if (mode == FileStoreProvider.Mode.SHARED) {
+      all.add(Capability.SHARED);
+    }
+    return Set.copyOf(all);
+  }
+
+  @Override
+  public Set<Capability> capabilities() {
+    return capabilities;
+  }
+
+  @Override
+  public StoreLimits limits() {
+    return Limits.LIMITS;
+  }
+
+  @Override
+  public BatchResult exists(List<ObjectKey> keys, Deadline by) {
+    enter(keys.size());
+    try {
+      StoreFailure failure = freshen(by);
+      if (failure != null) {
+        return countFailures(BatchResult.allFailed(keys.size(), failure));
+      }
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      boolean refused = false;
+      for (int i = 0; i < keys.size(); i++) {
+        ObjectKey key = keys.get(i);
+        StoreFailure refusal = Limits.refusal(key);
+        if (refusal == null) {
+          result.set(i, engine.contains(key) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+        } else {
+          result.failed(i, refusal);
+          refused = true;
+        }
+      }
+      return refused ? countFailures(result.build()) : result.build();
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public BatchResult put(List<PutOp> ops, Deadline by) {
+    enter(ops.size());
+    try {
+      List<ObjectCopy> copies = new ArrayList<>(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        copies.add(ObjectCopy.of(i, ops.get(i)));
+      }
+      List<ObjectCopy> admitted = new ArrayList<>(copies);
+      admitted.removeIf(ObjectCopy::hasFailed);
+      BitSet found = new BitSet();
+      Job job =
+          admitted.isEmpty()
+              ? null
+              : threads.run(
+                  by,
+                  running -> new PutCall(engine, threads, tuning, running, found).run(admitted));
+      return putResult(copies, job, found);
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public BatchResult get(List<GetOp> ops, Deadline by) {
+    enter(ops.size());
+    try {
+      List<ObjectCopy> copies = new ArrayList<>(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        copies.add(ObjectCopy.of(i, ops.get(i)));
+      }
+      List<ObjectCopy> admitted = new ArrayList<>(copies);
+      admitted.removeIf(ObjectCopy::hasFailed);
+      BitSet missing = new BitSet();
+      Job job =
+          admitted.isEmpty() ? null : threads.run(by, running -> get(admitted, running, missing));
+      return readResult(copies, BatchResult.builder(ops.size()), 0, 0, job, missing);
+    } finally {
+      exit();
+    }
+  }
+
+  private void get(List<ObjectCopy> copies, Job job, BitSet missing) {
+    try {
+      engine.catchUp();
+    } catch (IOException e) {
+      copies.forEach(
+          copy ->
+              copy.fail(
+                  copy.failure(FailureCode.IO, "it cannot be looked up: " + e).asRetryable()));
+      return;
+    }
+    @Nullable StoredObject[] objects = engine.pin(copies.stream().map(copy -> copy.key).toList());
+    try {
+      List<ObjectCopy> wanted = new ArrayList<>(copies.size());
+      for (int i = 0; i < objects.length; i++) {
+        ObjectCopy copy = copies.get(i);
+        StoredObject object = objects[i];
+        if (object == null) {
+          missing.set(copy.entry);
+        } else if (object.size != copy.size()) {
+          copy.fail(
+              copy.failure(
+                  FailureCode.SIZE_MISMATCH,
+                  "it has %d bytes and the targets %d".formatted(object.size, copy.size())));
+        } else {
+          copy.with(object);
+          wanted.add(copy);
+        }
+      }
+      new ReadCall(engine, threads, tuning.checksum(), job).run(wanted);
+    } finally {
+      engine.unpin(objects);
+    }
+  }
+
+  @Override
+  public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+    enter(keys.size());
+    try {
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      List<ObjectKey> legal = new ArrayList<>(keys.size());
+      int[] entries = new int[keys.size()];
+      for (int i = 0; i < keys.size(); i++) {
+        StoreFailure refusal = Limits.refusal(keys.get(i));
+        if (refusal != null) {
+          result.failed(i, refusal);
+        } else {
+          entries[legal.size()] = i;
+          legal.add(keys.get(i));
+        }
+      }
+      Outcome<@Nullable StoredObject[]> pinned = pin(legal, by);
+      @Nullable StoredObject[] found = pinned.value();
+      @Nullable StoredObject[] objects = new @Nullable StoredObject[keys.size()];
+      for (int i = 0; i < legal.size(); i++) {
+        if (found == null) {
+          result.failed(entries[i], pinned.why("objects cannot be looked up"));
+        } else {
+          objects[entries[i]] = found[i];
+          result.set(entries[i], found[i] == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+        }
+      }
+      return new FileSession(this, objects, countFailures(result.build()));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Pins objects, at once if nothing has to be waited for. */
+  private Outcome<@Nullable StoredObject[]> pin(List<ObjectKey> keys, Deadline by) {
+    @Nullable StoredObject @Nullable [] pinned = engine.hasNews() ? null : engine.tryPin(keys);
+    if (pinned != null) {
+      return new Outcome<>(pinned, FailureCode.INTERNAL, "none");
+    }
+    AtomicBoolean taken = new AtomicBoolean();
+    Outcome<@Nullable StoredObject[]> outcome =
+        ask(
+            by,
+            job -> {
+              engine.catchUp();
+              @Nullable StoredObject[] late = engine.pin(keys);
+              if (!taken.compareAndSet(false, true)) {
+                engine.unpin(late);
+              }
+              return late;
+            });
+    if (outcome.value() == null && !taken.compareAndSet(false, true)) {
+      // It was in time after all; nobody will hear of it.
+      return pin(keys, by);
+    }
+    return outcome;
+  }
+
+  @Override
+  public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
+    enter(keys.size());
+    try {
+      BatchResult.Builder result = BatchResult.builder(keys.size());
+      List<ObjectKey> legal = new ArrayList<>(keys.size());
+      int[] entries = new int[keys.size()];
+      for (int i = 0; i < keys.size(); i++) {
+        StoreFailure refusal = Limits.refusal(keys.get(i));
+        if (refusal != null) {
+          result.failed(i, refusal);
+        } else {
+          entries[legal.size()] = i;
+          legal.add(keys.get(i));
+        }
+      }
+      Outcome<BitSet> there =
+          legal.isEmpty()
+              ? new Outcome<>(new BitSet(), FailureCode.INTERNAL, "none")
+              : ask(by, job -> engine.remove(legal, job, tuning.flush()));
+      BitSet removals = there.value();
+      for (int i = 0; i < legal.size(); i++) {
+        if (removals == null) {
+          result.failed(entries[i], there.why("objects cannot be removed"));
+        } else {
+          result.set(entries[i], removals.get(i) ? ObjectStatus.OK : ObjectStatus.ABSENT);
+        }
+      }
+      BatchResult answer = result.build();
+      lock.lock();
+      try {
+        removed += answer.count(ObjectStatus.OK);
+        failed += answer.count(ObjectStatus.FAILED);
+      } finally {
+        lock.unlock();
+      }
+      return answer;
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public ClearResult clear(KeyPrefix prefix, Deadline by) {
+    enter(0);
+    try {
+      if (prefix.value().length() > Limits.KEY_BYTES) {
+        return new ClearResult(0, 0);
+      }
+      Outcome<Long> count = ask(by, job -> engine.clear(prefix, job, tuning.flush()));
+      Long cleared = count.value();
+      if (cleared == null) {
+        throw count.exception("objects under " + prefix + " cannot be removed");
+      }
+      lock.lock();
+      try {
+        removed += cleared;
+      } finally {
+        lock.unlock();
+      }
+      return new ClearResult(cleared, /* kept= */ 0);
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public void list(KeyPrefix prefix, Predicate<ObjectKey> more, Deadline by) {
+    List<ObjectKey> keys;
+    enter(0);
+    try {
+      StoreFailure failure = freshen(by);
+      if (failure != null) {
+        throw new CacheException(failure.code(), failure.message());
+      }
+      keys = engine.under(prefix);
+    } finally {
+      exit();
+    }
+    // The caller's code runs outside the call, so that it may call the store, or even close it.
+    for (ObjectKey key : keys) {
+      if (closed) {
+        throw closedStore();
+      }
+      if (by.hasPassed()) {
+        throw new CacheException(
+            FailureCode.TIMEOUT, "the deadline passed while keys under " + prefix + " were listed");
+      }
+      if (!more.test(key)) {
+        return;
+      }
+    }
+  }
+
+  @Override
+  public Registration register(Memory memory) {
+    enter(0);
+    exit();
+    return Registration.NONE;
+  }
+
+  @Override
+  public StoreStats stats() {
+    lock.lock();
+    try {
+      FileEngine.Counts counts = last == null ? engine.counts() : last;
+      return new StoreStats(
+          counts.objects(),
+          counts.liveBytes(),
+          tuning.capacity(),
+          stored,
+          present,
+          found,
+          absent,
+          failed,
+          removed,
+          counts.evicted() - evictedBefore,
+          bytesStored,
+          bytesRead);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public StoreHealth probe(Deadline by) {
+    enter(0);
+    try {
+      Outcome<Boolean> served =
+          ask(
+              by,
+              job -> {
+                engine.probe();
+                return Boolean.TRUE;
+              });
+      if (served.value() == null) {
+        return new StoreHealth(
+            StoreHealth.State.DOWN,
+            served.why("the folder " + engine.root() + " does not serve").message());
+      }
+      StoreStats stats = stats();
+      return new StoreHealth(
+          StoreHealth.State.UP,
+          "%d objects with %d of %d bytes"
+              .formatted(stats.objects(), stats.liveBytes(), stats.capacityBytes()));
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      awaitCalls(CLOSING_NANOS);
+      if (calls.get() > 0) {
+        // Something below stalls: let the callers go.
+        threads.hurry();
+        awaitCalls(CLOSING_NANOS);
+      }
+      if (last != null) {
+        return;
+      }
+      last = engine.counts();
+    } finally {
+      lock.unlock();
+    }
+    if (!threads.later(() -> Engines.close(engine))) {
+      Engines.close(engine);
+    }
+    threads.close();
+  }
+
+  private void awaitCalls(long nanos) {
+    boolean interrupted = false;
+    while (calls.get() > 0 && nanos > 0) {
+      try {
+        nanos = left.awaitNanos(nanos);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Reads ranges of the objects that a session holds; null stands for an object it has not. */
+  BatchResult read(
+      List<ReadOp> ops, @Nullable StoredObject[] objects, BatchResult opened, Deadline by) {
+    enter(ops.size());
+    try {
+      List<ObjectCopy> copies = new ArrayList<>(ops.size());
+      BatchResult.Builder result = BatchResult.builder(ops.size());
+      int missing = 0;
+      for (int i = 0; i < ops.size(); i++) {
+        ReadOp op = ops.get(i);
+        StoredObject object = op.entry() < objects.length ? objects[op.entry()] : null;
+        if (object != null) {
+          copies.add(ObjectCopy.of(i, op, object));
+        } else if (op.entry() >= objects.length) {
+          result.failed(
+              i,
+              StoreFailure.of(
+                  FailureCode.REFUSED,
+                  "entry %d of a session with %d keys".formatted(op.entry(), objects.length)));
+        } else if (opened.status(op.entry()) == ObjectStatus.ABSENT) {
+          result.set(i, ObjectStatus.ABSENT);
+          missing++;
+        } else {
+          result.failed(i, opened.failure(op.entry()));
+        }
+      }
+      List<ObjectCopy> admitted = new ArrayList<>(copies);
+      admitted.removeIf(ObjectCopy::hasFailed);
+      Job job = null;
+      if (!admitted.isEmpty()) {
+        // The session may be closed before a read that is late has ended.
+        StoredObject[] pinned =
+            admitted.stream().map(ObjectCopy::object).toArray(StoredObject[]::new);
+        engine.pinAgain(List.of(pinned));
+        job =
+            threads.run(
+                by,
+                running -> new ReadCall(engine, threads, tuning.checksum(), running).run(admitted));
+        job.released().thenRun(() -> engine.unpin(pinned));
+      }
+      return readResult(
+          copies, result, ops.size() - copies.size() - missing, missing, job, new BitSet());
+    } finally {
+      exit();
+    }
+  }
+
+  /** Lets go of the objects of a session. */
+  void release(@Nullable StoredObject[] objects) {
+    engine.unpin(objects);
+  }
+
+  // What was answered.
+
+  private BatchResult putResult(List<ObjectCopy> copies, @Nullable Job job, BitSet there) {
+    BatchResult.Builder result = BatchResult.builder(copies.size());
+    long bytes = 0;
+    for (ObjectCopy copy : copies) {
+      StoreFailure failure = failure(copy, job);
+      if (failure != null) {
+        result.failed(copy.entry, failure);
+      } else if (there.get(copy.entry)) {
+        result.set(copy.entry, ObjectStatus.PRESENT);
+      } else {
+        result.set(copy.entry, ObjectStatus.OK);
+        bytes += copy.size();
+      }
+    }
+    BatchResult answer = result.build();
+    lock.lock();
+    try {
+      stored += answer.count(ObjectStatus.OK);
+      present += answer.count(ObjectStatus.PRESENT);
+      failed += answer.count(ObjectStatus.FAILED);
+      bytesStored += bytes;
+    } finally {
+      lock.unlock();
+    }
+    return answer;
+  }
+
+  private BatchResult readResult(
+      List<ObjectCopy> copies,
+      BatchResult.Builder result,
+      int failures,
+      int absences,
+      @Nullable Job job,
+      BitSet missing) {
+    int oks = 0;
+    long bytes = 0;
+    for (ObjectCopy copy : copies) {
+      StoreFailure failure = failure(copy, job);
+      if (failure == null && missing.get(copy.entry)) {
+        result.set(copy.entry, ObjectStatus.ABSENT);
+        absences++;
+      } else if (failure != null && job != null && job.isDone() && copy.isMissing()) {
+        result.set(copy.entry, ObjectStatus.ABSENT);
+        absences++;
+      } else if (failure != null) {
+        result.failed(copy.entry, failure);
+        failures++;
+      } else {
+        result.set(copy.entry, ObjectStatus.OK);
+        oks++;
+        bytes += copy.size();
+      }
+    }
+    lock.lock();
+    try {
+      found += oks;
+      absent += absences;
+      failed += failures;
+      bytesRead += bytes;
+    } finally {
+      lock.unlock();
+    }
+    return result.build();
+  }
+
+  /** Returns why an entry failed; null if it has not. */
+  private static @Nullable StoreFailure failure(ObjectCopy copy, @Nullable Job job) {
+    if (job == null || !copy.isLegal()) {
+      return copy.failure();
+    }
+    if (!job.isDone()) {
+      return copy.late().withMemory(new MemoryState.InUse(job.released()));
+    }
+    Throwable problem = job.problem();
+    if (problem != null) {
+      copy.fail(problem);
+    }
+    return copy.failure();
+  }
+
+  private BatchResult countFailures(BatchResult result) {
+    int failures = result.count(ObjectStatus.FAILED);
+    if (failures > 0) {
+      lock.lock();
+      try {
+        failed += failures;
+      } finally {
+        lock.unlock();
+      }
+    }
+    return result;
+  }
+
+  // Work without memory of the caller.
+
+  /** What is asked of the folder. */
+  private interface Question<T> {
+    T ask(Job job) throws IOException, LateException;
+  }
+
+  /** What the folder answers, or why it does not. */
+  private record Outcome<T>(@Nullable T value, FailureCode code, String message) {
+    StoreFailure why(String what) {
+      return StoreFailure.of(code, what + ": " + message).asRetryable();
+    }
+
+    CacheException exception(String what) {
+      return new CacheException(code, what + ": " + message);
+    }
+  }
+
+  private <T> Outcome<T> ask(Deadline by, Question<T> question) {
+    AtomicReference<@Nullable T> value = new AtomicReference<>();
+    AtomicReference<@Nullable IOException> problem = new AtomicReference<>();
+    Job job =
+        threads.run(
+            by,
+            running -> {
+              try {
+                value.set(question.ask(running));
+              } catch (IOException e) {
+                problem.set(e);
+              } catch (LateException e) {
+                // As the job says.
+              }
+            });
+    IOException known = problem.get();
+    Throwable unforeseen = job.problem();
+    if (job.isDone() && value.get() != null) {
+      return new Outcome<>(value.get(), FailureCode.INTERNAL, "none");
+    } else if (known != null) {
+      return new Outcome<>(null, Failures.codeOf(known), known.toString());
+    } else if (unforeseen != null) {
+      return new Outcome<>(null, FailureCode.INTERNAL, unforeseen.toString());
+    }
+    return new Outcome<>(null, FailureCode.TIMEOUT, "the deadline passed first");
+  }
+
+  /** Learns what other processes have changed; returns why that failed, or null. */
+  private @Nullable StoreFailure freshen(Deadline by) {
+    if (!engine.hasNews()) {
+      return null;
+    }
+    Outcome<Boolean> done =
+        ask(
+            by,
+            job -> {
+              engine.catchUp();
+              return Boolean.TRUE;
+            });
+    return done.value() == null ? done.why("the folder cannot be asked") : null;
+  }
+
+  /** Returns the exception that says that this store is closed. */
+  static CacheException closedStore() {
+    return new CacheException(FailureCode.CLOSED, "the file store is closed");
+  }
+
+  private void enter(int entries) {
+    calls.incrementAndGet();
+    if (closed) {
+      leave();
+      throw closedStore();
+    }
+    if (entries > Limits.LIMITS.batch()) {
+      leave();
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "%d entries are more than the %d that one call may have"
+              .formatted(entries, Limits.LIMITS.batch()));
+    }
+  }
+
+  private void exit() {
+    if (!closed && engine.upkeep().isDue()) {
+      calls.incrementAndGet();
+      boolean begun =
+          threads.later(
+              () -> {
+                try {
+                  engine.upkeep().run(tuning);
+                } finally {
+                  leave();
+                }
+              });
+      if (!begun) {
+        leave();
+      }
+    }
+    leave();
+  }
+
+  private void leave() {
+    if (calls.decrementAndGet() == 0 && closed) {
+      lock.lock();
+      try {
+        left.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+}

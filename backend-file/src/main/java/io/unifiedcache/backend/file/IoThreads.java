@@ -1,0 +1,214 @@
+package io.unifiedcache.backend.file;
+
+import io.unifiedcache.api.Deadline;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The threads of a store that read and write files.
+ *
+ * <p>Callers never do: to interrupt one would close the file under all others, and a file system
+ * that stalls would hold it past its deadline. Thread-safe.
+ */
+final class IoThreads implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(IoThreads.class);
+
+  /** How long after a deadline to wait for an exact answer; half of the grace. */
+  private static final long GRACE_NANOS = Limits.LIMITS.grace().toNanos() / 2;
+
+  /** How long to sleep at most before looking again at a deadline whose clock is not the JVM's. */
+  private static final long LONGEST_NAP = TimeUnit.MILLISECONDS.toNanos(20);
+
+  private final int count;
+  private final AtomicBoolean hurried = new AtomicBoolean();
+  private final ThreadPoolExecutor threads;
+
+  IoThreads(int count, ThreadFactory factory) {
+    this.count = count;
+    threads =
+        new ThreadPoolExecutor(
+            count, count, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
+  }
+
+  /** Returns how many there are. */
+  int count() {
+    return count;
+  }
+
+  /**
+   * Has the work done and waits for it until the deadline, and then for about half of the grace.
+   *
+   * @return the job; if it is not done, it still goes on, but begins nothing new
+   */
+  Job run(Deadline by, Consumer<Job> work) {
+    return run(by, /* mayGiveUp= */ false, work);
+  }
+
+  /** Has the work done and waits for it, or until the calling thread is interrupted. */
+  Job runUnlessInterrupted(Consumer<Job> work) {
+    return run(Deadline.never(), /* mayGiveUp= */ true, work);
+  }
+
+  private Job run(Deadline by, boolean mayGiveUp, Consumer<Job> work) {
+    Job job = new Job(hurried);
+    Thread caller = Thread.currentThread();
+    try {
+      threads.execute(
+          () -> {
+            try {
+              work.accept(job);
+            } catch (RuntimeException | Error e) {
+              LOG.warn("a call to the store ended unforeseen", e);
+              job.fail(e);
+            } finally {
+              job.end();
+              LockSupport.unpark(caller);
+            }
+          });
+    } catch (RejectedExecutionException | OutOfMemoryError e) {
+      // No thread could be started, or the store has been closed for good.
+      job.fail(e);
+      job.end();
+      return job;
+    }
+    await(job, by, mayGiveUp);
+    return job;
+  }
+
+  private static void await(Job job, Deadline by, boolean mayGiveUp) {
+    boolean interrupted = false;
+    long lateSince = 0;
+    while (!job.isDone()) {
+      long nap = LONGEST_NAP;
+      if (job.isLate()) {
+        lateSince = lateSince == 0 ? System.nanoTime() : lateSince;
+        long left = GRACE_NANOS - (System.nanoTime() - lateSince);
+        if (left <= 0) {
+          break;
+        }
+        nap = Math.min(nap, left);
+      } else if (by.hasPassed() || (mayGiveUp && interrupted)) {
+        job.setLate();
+        continue;
+      } else {
+        nap = Math.min(nap, by.remainingNanos());
+      }
+      LockSupport.parkNanos(job, nap);
+      interrupted |= Thread.interrupted();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Does something some time; false if it cannot be done. */
+  boolean later(Runnable work) {
+    try {
+      threads.execute(
+          () -> {
+            try {
+              work.run();
+            } catch (RuntimeException | Error e) {
+              LOG.warn("the upkeep of the store ended unforeseen", e);
+            }
+          });
+      return true;
+    } catch (RejectedExecutionException | OutOfMemoryError e) {
+      LOG.debug("no upkeep", e);
+      return false;
+    }
+  }
+
+  /**
+   * Does units of work, together with the other threads where they have nothing else to do; called
+   * by one of these threads.
+   *
+   * @param unit does the unit of a number; does not throw
+   */
+  void share(int units, IntConsumer unit) {
+    Shared shared = new Shared(units, unit);
+    for (int i = 1; i < Math.min(count, units); i++) {
+      try {
+        threads.execute(shared::help);
+      } catch (RejectedExecutionException | OutOfMemoryError e) {
+        LOG.debug("no help", e);
+        break;
+      }
+    }
+    shared.lead();
+  }
+
+  private static final class Shared {
+    private final int units;
+    private final IntConsumer unit;
+    private final Thread leader = Thread.currentThread();
+    private final AtomicInteger next = new AtomicInteger();
+    private final AtomicInteger helping = new AtomicInteger();
+
+    Shared(int units, IntConsumer unit) {
+      this.units = units;
+      this.unit = unit;
+    }
+
+    void lead() {
+      work();
+      while (helping.get() > 0) {
+        LockSupport.parkNanos(this, LONGEST_NAP);
+      }
+    }
+
+    void help() {
+      helping.incrementAndGet();
+      try {
+        work();
+      } finally {
+        if (helping.decrementAndGet() == 0) {
+          LockSupport.unpark(leader);
+        }
+      }
+    }
+
+    private void work() {
+      int i;
+      while ((i = next.getAndIncrement()) < units) {
+        unit.accept(i);
+      }
+    }
+  }
+
+  /** Makes all calls late. */
+  void hurry() {
+    hurried.set(true);
+  }
+
+  /** Ends the threads, waiting a bounded time for what they are doing. */
+  @Override
+  public void close() {
+    threads.shutdown();
+    boolean interrupted = false;
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+    while (true) {
+      try {
+        if (!threads.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+          LOG.warn("a file is still being read or written 10 s after the store was closed");
+        }
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,184 @@
+package io.unifiedcache.backend.file;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The files of the operating system. */
+final class LocalDisk implements Disk {
+  @Override
+  public DiskFile open(Path path, Access access) throws IOException {
+    Set<OpenOption> options = new HashSet<>();
+    options.add(StandardOpenOption.READ);
+    options.add(LinkOption.NOFOLLOW_LINKS);
+    if (access != Access.READ) {
+      options.add(StandardOpenOption.WRITE);
+    }
+    if (access == Access.CREATE) {
+      options.add(StandardOpenOption.CREATE);
+    }
+    FileChannel channel = FileChannel.open(path, options, ownerOnly(path, "rw-------"));
+    try {
+      if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
+        throw new FileSystemException(path.toString(), null, "is not a regular file");
+      }
+      return new LocalFile(channel);
+    } catch (IOException | RuntimeException e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public Watch watch(Path path) throws IOException {
+    if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
+      throw new NoSuchFileException(path.toString());
+    }
+    // Unlike a channel, it is not closed when a thread that asks it is interrupted.
+    RandomAccessFile file = new RandomAccessFile(path.toFile(), "r");
+    return new Watch() {
+      @Override
+      public long length() throws IOException {
+        return file.length();
+      }
+
+      @Override
+      public void close() throws IOException {
+        file.close();
+      }
+    };
+  }
+
+  /** Returns permissions for the owner alone, where the file system knows such. */
+  static FileAttribute<?>[] ownerOnly(Path path, String permissions) {
+    return path.getFileSystem().supportedFileAttributeViews().contains("posix")
+        ? new FileAttribute<?>[] {
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(permissions))
+        }
+        : new FileAttribute<?>[0];
+  }
+
+  @Override
+  public List<String> names(Path folder) throws IOException {
+    List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
+      for (Path entry : entries) {
+        names.add(String.valueOf(entry.getFileName()));
+      }
+    }
+    return names;
+  }
+
+  @Override
+  public long size(Path path) throws IOException {
+    try {
+      BasicFileAttributes attributes =
+          Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+      return attributes.isRegularFile() ? attributes.size() : -1;
+    } catch (NoSuchFileException e) {
+      return -1;
+    }
+  }
+
+  @Override
+  public void move(Path from, Path to) throws IOException {
+    Files.move(from, to, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  @Override
+  public void delete(Path path) throws IOException {
+    Files.deleteIfExists(path);
+  }
+
+  @Override
+  public void forceNames(Path folder) throws IOException {
+    try (FileChannel channel = FileChannel.open(folder, EnumSet.of(StandardOpenOption.READ))) {
+      channel.force(true);
+    }
+  }
+
+  @Override
+  public long usableBytes(Path folder) {
+    return folder.toFile().getUsableSpace();
+  }
+
+  private static final class LocalFile implements DiskFile {
+    private final FileChannel channel;
+
+    private @Nullable FileLock lock;
+
+    LocalFile(FileChannel channel) {
+      this.channel = channel;
+    }
+
+    @Override
+    public long length() throws IOException {
+      return channel.size();
+    }
+
+    @Override
+    public int read(ByteBuffer target, long position) throws IOException {
+      return channel.read(target, position);
+    }
+
+    @Override
+    public int write(ByteBuffer source, long position) throws IOException {
+      return channel.write(source, position);
+    }
+
+    @Override
+    public void force() throws IOException {
+      channel.force(/* metaData= */ false);
+    }
+
+    @Override
+    public void truncate(long bytes) throws IOException {
+      channel.truncate(bytes);
+    }
+
+    @Override
+    public synchronized boolean tryLock(boolean shared) throws IOException {
+      try {
+        lock = channel.tryLock(0, Long.MAX_VALUE, shared);
+      } catch (OverlappingFileLockException e) {
+        throw new IOException("somebody else in this JVM has locked the file", e);
+      }
+      return lock != null;
+    }
+
+    @Override
+    public synchronized void unlock() throws IOException {
+      FileLock held = lock;
+      lock = null;
+      if (held != null) {
+        held.release();
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      channel.close();
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package io.unifiedcache.backend.file;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The segment files, opened when they are first used. Thread-safe. */
+final class Segments implements Closeable {
+  /** No segment is larger. */
+  static final long MOST_BYTES = 1L << 50;
+
+  private final Disk disk;
+  private final Path root;
+  private final Map<Integer, DiskFile> open = new ConcurrentHashMap<>();
+
+  Segments(Disk disk, Path root) {
+    this.disk = disk;
+    this.root = root;
+  }
+
+  /** Returns a segment that is there, to be read, and written if it is this process's own. */
+  DiskFile file(int segment) throws IOException {
+    DiskFile file = open.get(segment);
+    return file != null ? file : open(segment, Disk.Access.WRITE);
+  }
+
+  /** Makes a segment. */
+  void create(int segment) throws IOException {
+    disk.delete(path(segment));
+    open(segment, Disk.Access.CREATE);
+  }
+
+  /** Returns the size of the file of a segment, or -1 if there is none. */
+  long size(int segment) throws IOException {
+    return disk.size(path(segment));
+  }
+
+  private synchronized DiskFile open(int segment, Disk.Access access) throws IOException {
+    DiskFile file = open.get(segment);
+    if (file == null) {
+      file = disk.open(path(segment), access);
+      open.put(segment, file);
+    }
+    return file;
+  }
+
+  /** Closes a segment, which whoever still needs it opens again. */
+  synchronized void forget(int segment) throws IOException {
+    DiskFile file = open.remove(segment);
+    if (file != null) {
+      file.close();
+    }
+  }
+
+  /** Deletes a segment. */
+  void delete(int segment) throws IOException {
+    forget(segment);
+    disk.delete(path(segment));
+  }
+
+  private Path path(int segment) {
+    return root.resolve(FileNames.segment(segment));
+  }
+
+  @Override
+  public synchronized void close() throws IOException {
+    IOException problem = null;
+    for (DiskFile file : open.values()) {
+      try {
+        file.close();
+      } catch (IOException e) {
+        if (problem == null) {
+          problem = e;
+        } else {
+          problem.addSuppressed(e);
+        }
+      }
+    }
+    open.clear();
+    if (problem != null) {
+      throw problem;
+    }
+  }
+}

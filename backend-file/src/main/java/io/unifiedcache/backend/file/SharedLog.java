@@ -1,0 +1,484 @@
+package io.unifiedcache.backend.file;
+
+import io.unifiedcache.backend.file.Job.LateException;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What all processes with a folder agree on: the log that they follow, and add to one at a time.
+ *
+ * <p>Thread-safe. Locks, in the order in which they are taken: {@code publishing}, with the lock of
+ * the folder for all processes; {@code following}, held while the log is read or added to; the lock
+ * of the index, never held while a file is touched.
+ */
+final class SharedLog implements Closeable {
+  private static final Logger LOG = LoggerFactory.getLogger(SharedLog.class);
+
+  private static final long LOG_SLACK = 4L << 20;
+  private static final long LEAST_NAP = TimeUnit.MICROSECONDS.toNanos(20);
+  private static final long MOST_NAP = TimeUnit.MILLISECONDS.toNanos(2);
+
+  private final Disk disk;
+  private final FolderLock folder;
+  private final Path root;
+  private final long self;
+  private final UUID store;
+  private final Segments segments;
+  private final Index index;
+
+  private final ReentrantLock publishing = new ReentrantLock();
+  private final ReentrantLock following = new ReentrantLock();
+  private final ReentrantLock state;
+
+  private volatile IndexLog log;
+
+  /** Where the log is shortened next at the earliest, since that has failed before. */
+  private long compactAt;
+
+  private LogEntry.@Nullable Continued continued;
+
+  /**
+   * Opens the log of a folder that this process has locked, and makes the folder a store if it is
+   * empty.
+   *
+   * @param self this process, as a writer
+   * @param index is told what the log says
+   * @param state guards the index
+   * @throws IOException if the folder cannot be used, with a sentence that says why
+   */
+  SharedLog(
+      Disk disk,
+      FolderLock folder,
+      long self,
+      Segments segments,
+      Index index,
+      ReentrantLock state,
+      Job job)
+      throws IOException, LateException {
+    this.disk = disk;
+    this.folder = folder;
+    this.root = folder.root();
+    this.self = self;
+    this.segments = segments;
+    this.index = index;
+    this.state = state;
+    lockPublishing(job);
+    try {
+      UUID found = Superblock.read(disk, root);
+      store = found == null ? Superblock.create(disk, root) : found;
+      log = load();
+    } finally {
+      unlockPublishing();
+    }
+  }
+
+  /** Finds the log that all follow, or begins one. */
+  private IndexLog load() throws IOException {
+    IndexLog found = findLog();
+    if (found != null) {
+      return found;
+    }
+    long number = 1 + logs().stream().reduce((a, b) -> b).orElse(0L);
+    Path path = root.resolve(FileNames.log(number));
+    IndexLog.write(disk, path, number, store, index.snapshot().iterator(), /* flush= */ true);
+    disk.forceNames(root);
+    IndexLog begun = IndexLog.open(disk, path, number, store);
+    if (begun == null) {
+      throw new IOException("the index log " + path + " is not what was just written");
+    }
+    return begun;
+  }
+
+  /** Returns the lowest log that is right: a higher one was begun and never taken into use. */
+  private @Nullable IndexLog findLog() throws IOException {
+    for (long number : logs()) {
+      IndexLog found = IndexLog.open(disk, root.resolve(FileNames.log(number)), number, store);
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
+  private Set<Long> logs() throws IOException {
+    Set<Long> numbers = new TreeSet<>();
+    for (String name : disk.names(root)) {
+      if (FileNames.asLog(name) >= 0) {
+        numbers.add(FileNames.asLog(name));
+      }
+    }
+    return numbers;
+  }
+
+  /** Tells whether others may have changed something. Any thread may ask, interrupted or not. */
+  boolean hasNews() {
+    return log.hasGrown();
+  }
+
+  /** Learns what others have changed. */
+  void catchUp() throws IOException {
+    if (!hasNews()) {
+      return;
+    }
+    try {
+      following.lock();
+      try {
+        boolean unused = follow();
+      } finally {
+        following.unlock();
+      }
+    } catch (NoLogException e) {
+      // Then what this process knows becomes the log, unless somebody else is at it.
+      Job job = new Job();
+      job.setLate();
+      try {
+        publish(job, () -> {});
+      } catch (LateException late) {
+        throw e;
+      }
+    }
+  }
+
+  /** Reads and applies what was added to the log; false if its end is torn. */
+  private boolean follow() throws IOException {
+    while (true) {
+      IndexLog current = log;
+      switch (current.read(this::apply)) {
+        case CLEAN -> {
+          return true;
+        }
+        case TORN -> {
+          return false;
+        }
+        case CUT -> {
+          return reload();
+        }
+        case CONTINUED -> goOn();
+      }
+    }
+  }
+
+  private void apply(List<LogEntry> entries) {
+    List<Integer> gone = new ArrayList<>();
+    state.lock();
+    try {
+      for (LogEntry entry : entries) {
+        index.apply(entry);
+        switch (entry) {
+          case LogEntry.Gone segment -> gone.add(segment.segment());
+          case LogEntry.Continued next -> continued = next;
+          default -> {
+            // The index knows what to do.
+          }
+        }
+      }
+    } finally {
+      state.unlock();
+    }
+    gone.forEach(this::forget);
+  }
+
+  private void forget(int segment) {
+    try {
+      segments.forget(segment);
+    } catch (IOException e) {
+      LOG.warn("segment {} of {} cannot be closed", segment, root, e);
+    }
+  }
+
+  /** Goes on in the next log, behind its snapshot, which says what is known already. */
+  private void goOn() throws IOException {
+    LogEntry.Continued to = continued;
+    IndexLog next = to == null ? null : open(to);
+    if (next == null) {
+      // It, too, has been left for another one.
+      reload();
+    } else {
+      use(next);
+    }
+  }
+
+  private void use(IndexLog next) throws IOException {
+    IndexLog before = log;
+    log = next;
+    before.close();
+  }
+
+  /**
+   * Reads the log that is there now from its beginning, without disturbing readers; false if its
+   * end is torn.
+   */
+  private boolean reload() throws IOException {
+    for (int attempt = 0; attempt < 10; attempt++) {
+      Index fresh = new Index(new Extents(), self);
+      boolean[] clean = new boolean[1];
+      IndexLog found = readAll(fresh, clean);
+      if (found != null) {
+        state.lock();
+        try {
+          index.become(fresh);
+        } finally {
+          state.unlock();
+        }
+        use(found);
+        return clean[0];
+      }
+    }
+    throw new NoLogException(root);
+  }
+
+  /** Reads all that the logs say; null if one of them went away meanwhile, or there is none. */
+  private @Nullable IndexLog readAll(Index into, boolean[] clean) throws IOException {
+    IndexLog current = findLog();
+    while (current != null) {
+      LogEntry.@Nullable Continued[] next = new LogEntry.@Nullable Continued[1];
+      IndexLog.End end =
+          current.read(
+              entries -> {
+                entries.forEach(into::apply);
+                next[0] = entries.getLast() instanceof LogEntry.Continued last ? last : null;
+              });
+      if (end == IndexLog.End.CLEAN || end == IndexLog.End.TORN) {
+        clean[0] = end == IndexLog.End.CLEAN;
+        return current;
+      }
+      current.close();
+      LogEntry.Continued to = next[0];
+      current = end == IndexLog.End.CUT || to == null ? null : open(to);
+    }
+    return null;
+  }
+
+  private @Nullable IndexLog open(LogEntry.Continued to) throws IOException {
+    IndexLog opened = IndexLog.open(disk, root.resolve(FileNames.log(to.log())), to.log(), store);
+    if (opened != null) {
+      opened.skipTo(to.snapshotEnd());
+    }
+    return opened;
+  }
+
+  /** Changes the index for all; called by a {@link Change}. */
+  void change(List<LogEntry> entries, boolean flush) throws IOException {
+    if (!entries.isEmpty()) {
+      change(entries, flush, () -> entries.forEach(index::apply));
+    }
+  }
+
+  /**
+   * Changes the index for all; called by a {@link Change}.
+   *
+   * @param applying makes the same changes to the index of this process, with its lock held
+   */
+  void change(List<LogEntry> entries, boolean flush, Runnable applying) throws IOException {
+    long end = log.append(entries);
+    IOException unforced = null;
+    try {
+      if (flush) {
+        log.force();
+      }
+    } catch (IOException e) {
+      // Others may have read it by now: it holds, but nobody knows whether it will last.
+      unforced = e;
+    }
+    state.lock();
+    try {
+      applying.run();
+    } finally {
+      state.unlock();
+    }
+    log.skipTo(end);
+    if (unforced != null) {
+      throw unforced;
+    }
+  }
+
+  /** What is done while this process alone may change the index. */
+  interface Change {
+    /** Does it; the index is what all processes agree on, and stays so. */
+    void make() throws IOException, LateException;
+  }
+
+  /** Does something while no other thread or process changes the index. */
+  void publish(Job job, Change change) throws IOException, LateException {
+    lockPublishing(job);
+    try {
+      following.lock();
+      try {
+        repairIfTorn();
+        change.make();
+        if (log.position() > Math.max(compactAt, LOG_SLACK + 2 * index.snapshotBytes())) {
+          tryCompact();
+        }
+      } finally {
+        following.unlock();
+      }
+    } finally {
+      unlockPublishing();
+    }
+  }
+
+  private void lockPublishing(Job job) throws IOException, LateException {
+    while (!tryPublishing()) {
+      job.requireInTime();
+    }
+    try {
+      long nap = LEAST_NAP;
+      while (!folder.tryLockPublishing()) {
+        job.requireInTime();
+        LockSupport.parkNanos(nap);
+        nap = Math.min(2 * nap, MOST_NAP);
+      }
+    } catch (IOException | LateException | RuntimeException | Error e) {
+      publishing.unlock();
+      throw e;
+    }
+  }
+
+  private boolean tryPublishing() {
+    try {
+      return publishing.tryLock() || publishing.tryLock(MOST_NAP, TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      // Nobody interrupts the threads of the store to any purpose.
+      return false;
+    }
+  }
+
+  private void unlockPublishing() throws IOException {
+    try {
+      folder.unlockPublishing();
+    } finally {
+      publishing.unlock();
+    }
+  }
+
+  /**
+   * Reads the log to its end, and leaves it for a new one if that end is torn.
+   *
+   * <p>It is not cut and written on: where a frame that others have read was damaged later, they
+   * would take what is written then for the rest of it.
+   */
+  private void repairIfTorn() throws IOException {
+    if (isWhole(this::follow)) {
+      return;
+    }
+    // Somebody may have put another file in its place: then all are to follow that.
+    if (isWhole(this::reload)) {
+      return;
+    }
+    LOG.warn("the index log of {} has a torn end, as of a crash, and is written anew", root);
+    IndexLog torn = log;
+    IndexLog next = writeNext();
+    torn.abolish();
+    disk.delete(root.resolve(FileNames.log(torn.number())));
+    use(next);
+  }
+
+  /** Reads the log, and returns whether its end is clean. */
+  private interface Reading {
+    boolean read() throws IOException;
+  }
+
+  private boolean isWhole(Reading reading) throws IOException {
+    try {
+      return reading.read()
+          && disk.size(root.resolve(FileNames.log(log.number()))) == log.position();
+    } catch (NoLogException e) {
+      return false;
+    }
+  }
+
+  /** There is no log that could be followed. */
+  private static final class NoLogException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    NoLogException(Path root) {
+      super("there is no index log in " + root);
+    }
+  }
+
+  private void tryCompact() {
+    try {
+      compact();
+      compactAt = 0;
+    } catch (IOException e) {
+      // The log is as good as before, only long.
+      compactAt = log.position() + LOG_SLACK;
+      LOG.warn("the index log of {} cannot be shortened", root, e);
+    }
+  }
+
+  /** Leaves a log that has grown too long for one that says no more than it has to. */
+  private void compact() throws IOException {
+    IndexLog full = log;
+    IndexLog next = writeNext();
+    try {
+      long end = full.append(List.of(new LogEntry.Continued(next.number(), next.position())));
+      full.skipTo(end);
+    } catch (IOException e) {
+      next.close();
+      throw e;
+    }
+    disk.delete(root.resolve(FileNames.log(full.number())));
+    use(next);
+  }
+
+  private IndexLog writeNext() throws IOException {
+    List<LogEntry> snapshot;
+    state.lock();
+    try {
+      snapshot = index.snapshot();
+    } finally {
+      state.unlock();
+    }
+    long number = log.number() + 1;
+    Path path = root.resolve(FileNames.log(number));
+    Path temporary = root.resolve(FileNames.log(number) + FileNames.TEMPORARY);
+    try {
+      long end =
+          IndexLog.write(disk, temporary, number, store, snapshot.iterator(), /* flush= */ true);
+      disk.move(temporary, path);
+      disk.forceNames(root);
+      IndexLog next = IndexLog.open(disk, path, number, store);
+      if (next == null) {
+        throw new IOException("the index log " + path + " is not what was just written");
+      }
+      next.skipTo(end);
+      return next;
+    } catch (IOException e) {
+      disk.delete(temporary);
+      throw e;
+    }
+  }
+
+  /**
+   * Tells whether a log of this number is none that anybody follows; called by a {@link Change}.
+   */
+  boolean isOld(long number) {
+    return number != log.number();
+  }
+
+  /** Fails if the log or the folder is no longer there, or does not answer. */
+  void probe() throws IOException {
+    catchUp();
+    if (disk.size(root.resolve(Superblock.NAME)) < 0) {
+      throw new IOException("its file " + Superblock.NAME + " is gone");
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    log.close();
+  }
+}

@@ -1,0 +1,358 @@
+package io.unifiedcache.backend.file;
+
+import io.unifiedcache.backend.file.Job.LateException;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where new objects go: the segments of this process, those of dead writers, new ones, or the room
+ * of objects that are evicted.
+ *
+ * <p>Thread-safe. What changes the index is called within {@link SharedLog#publish}.
+ */
+final class Space implements Closeable {
+  private static final Logger LOG = LoggerFactory.getLogger(Space.class);
+
+  private final SharedLog log;
+  private final Disk disk;
+  private final Path root;
+  private final long self;
+  private final Segments segments;
+  private final Index index;
+  private final Extents extents;
+  private final ReentrantLock state;
+
+  /** Tells others that this process lives; locked while it has segments. */
+  private @Nullable DiskFile writerLock;
+
+  Space(
+      SharedLog log,
+      Disk disk,
+      Path root,
+      long self,
+      Segments segments,
+      Index index,
+      Extents extents,
+      ReentrantLock state) {
+    this.log = log;
+    this.disk = disk;
+    this.root = root;
+    this.self = self;
+    this.segments = segments;
+    this.index = index;
+    this.extents = extents;
+    this.state = state;
+  }
+
+  /** Takes a place for so many bytes; null if there is none. */
+  Extents.@Nullable Place allocate(long bytes, Job job, Tuning tuning)
+      throws IOException, LateException {
+    Extents.Place place = take(bytes);
+    if (place != null) {
+      return place;
+    }
+    Extents.@Nullable Place[] taken = new Extents.@Nullable Place[1];
+    log.publish(job, () -> taken[0] = makeRoom(bytes, tuning));
+    return taken[0];
+  }
+
+  private Extents.@Nullable Place makeRoom(long bytes, Tuning tuning) throws IOException {
+    Extents.Place place = take(bytes);
+    if (place == null && takeOver()) {
+      place = take(bytes);
+    }
+    if (place == null && mayGrow(bytes, tuning)) {
+      addSegment(Math.max(tuning.segmentBytes(), bytes), tuning.flush());
+      place = take(bytes);
+    }
+    return place == null ? evictFor(bytes, tuning.flush()) : place;
+  }
+
+  private Extents.@Nullable Place take(long bytes) {
+    state.lock();
+    try {
+      return extents.allocate(bytes);
+    } finally {
+      state.unlock();
+    }
+  }
+
+  private boolean mayGrow(long bytes, Tuning tuning) {
+    if (disk.usableBytes(root) - bytes < tuning.minFree()) {
+      return false;
+    }
+    state.lock();
+    try {
+      // What is larger than all segments would not fit however much is evicted.
+      return extents.largest() < bytes || bytesOver(tuning) + bytes <= 0;
+    } finally {
+      state.unlock();
+    }
+  }
+
+  /** Returns how many bytes the segments of all processes have more than they are to have. */
+  long bytesOver(Tuning tuning) {
+    return index.segments().values().stream().mapToLong(Index.Segment::bytes).sum()
+        - tuning.mostSegmentBytes(index.writers().size());
+  }
+
+  /** Returns how many segments this process has. */
+  int owned() {
+    state.lock();
+    try {
+      return extents.count();
+    } finally {
+      state.unlock();
+    }
+  }
+
+  private void addSegment(long bytes, boolean flush) throws IOException {
+    lockWriter();
+    int number = 1 + index.segments().keySet().stream().reduce(0, Math::max);
+    segments.create(number);
+    if (flush) {
+      disk.forceNames(root);
+    }
+    LogEntry segment = new LogEntry.Segment(number, bytes, self);
+    log.change(
+        List.of(segment),
+        flush,
+        () -> {
+          index.apply(segment);
+          extents.add(number, bytes, /* written= */ 0);
+        });
+  }
+
+  private void lockWriter() throws IOException {
+    if (writerLock != null) {
+      return;
+    }
+    DiskFile lock = disk.open(root.resolve(FileNames.writer(self)), Disk.Access.CREATE);
+    if (!lock.tryLock(/* shared= */ false)) {
+      lock.close();
+      throw new IOException("the lock of a writer that nobody can know is taken");
+    }
+    writerLock = lock;
+  }
+
+  /**
+   * Makes the segments of dead writers this process's own.
+   *
+   * @return whether there were any
+   */
+  boolean takeOver() throws IOException {
+    Map<Integer, Long> orphans = new LinkedHashMap<>();
+    List<LogEntry> entries = new ArrayList<>();
+    for (long writer : index.writers()) {
+      if (buryIfDead(writer)) {
+        index
+            .segments()
+            .forEach(
+                (number, segment) -> {
+                  if (segment.writer() == writer) {
+                    orphans.put(number, segment.bytes());
+                    entries.add(new LogEntry.Segment(number, segment.bytes(), self));
+                  }
+                });
+      }
+    }
+    if (orphans.isEmpty()) {
+      return false;
+    }
+    lockWriter();
+    Map<Integer, Long> written = new HashMap<>();
+    for (int number : orphans.keySet()) {
+      written.put(number, Math.max(0, segments.size(number)));
+    }
+    List<LogEntry> overlapping = new ArrayList<>();
+    log.change(
+        entries,
+        /* flush= */ false,
+        () -> {
+          entries.forEach(index::apply);
+          orphans.forEach(
+              (number, bytes) -> extents.add(number, bytes, written.getOrDefault(number, 0L)));
+          List<StoredObject> objects = index.in(orphans.keySet());
+          objects.sort(Comparator.comparingLong(object -> object.offset));
+          for (StoredObject object : objects) {
+            // What is gone and still read was its last owner's to give away.
+            object.own = object.live;
+            if (!extents.take(object.segment, object.offset, object.extentBytes())) {
+              object.overlaps = true;
+              overlapping.add(new LogEntry.Remove(object.key, object.generation, false));
+            }
+          }
+        });
+    log.change(overlapping, /* flush= */ false);
+    return true;
+  }
+
+  /** Tells whether a writer is dead, and deletes its lock if so. */
+  boolean buryIfDead(long writer) throws IOException {
+    if (writer == self) {
+      return false;
+    }
+    Path path = root.resolve(FileNames.writer(writer));
+    if (disk.size(path) < 0) {
+      return true;
+    }
+    try (DiskFile lock = disk.open(path, Disk.Access.WRITE)) {
+      if (!lock.tryLock(/* shared= */ false)) {
+        return false;
+      }
+      disk.delete(path);
+      return true;
+    } catch (NoSuchFileException e) {
+      return true;
+    }
+  }
+
+  /** Evicts objects of this process's own segments until there is a place for so many bytes. */
+  private Extents.@Nullable Place evictFor(long bytes, boolean flush) throws IOException {
+    while (true) {
+      List<LogEntry> entries = new ArrayList<>();
+      long freed = 0;
+      state.lock();
+      try {
+        for (StoredObject object = index.oldest();
+            object != null && freed < bytes;
+            object = object.newer) {
+          if (object.pins == 0 && extents.owns(object.segment)) {
+            freed += object.extentBytes();
+            entries.add(new LogEntry.Remove(object.key, object.generation, /* evicted= */ true));
+          }
+        }
+      } finally {
+        state.unlock();
+      }
+      if (entries.isEmpty()) {
+        return null;
+      }
+      log.change(entries, flush);
+      Extents.Place place = take(bytes);
+      if (place != null) {
+        return place;
+      }
+    }
+  }
+
+  /** Evicts the objects unused for longest until the live ones keep to the budget. */
+  void keepWithin(Tuning tuning) throws IOException {
+    List<LogEntry> entries = new ArrayList<>();
+    state.lock();
+    try {
+      long left = index.liveBytes() - tuning.capacity();
+      for (StoredObject object = index.oldest();
+          object != null && left > 0;
+          object = object.newer) {
+        left -= object.size;
+        entries.add(new LogEntry.Remove(object.key, object.generation, /* evicted= */ true));
+      }
+    } finally {
+      state.unlock();
+    }
+    log.change(entries, tuning.flush());
+  }
+
+  /** Evicts what is in the segment of this process that has the least in it. */
+  void evictSegment() throws IOException {
+    List<LogEntry> entries = new ArrayList<>();
+    state.lock();
+    try {
+      Integer emptiest = extents.emptiest();
+      if (emptiest != null) {
+        for (StoredObject object : index.in(Set.of(emptiest))) {
+          if (object.live) {
+            entries.add(new LogEntry.Remove(object.key, object.generation, /* evicted= */ true));
+          }
+        }
+      }
+    } finally {
+      state.unlock();
+    }
+    log.change(entries, /* flush= */ false);
+  }
+
+  /** Deletes segments of this process that nothing is in. */
+  void deleteEmpty() throws IOException {
+    List<Integer> empty;
+    state.lock();
+    try {
+      empty = extents.empty();
+      // Nothing is placed in them from now on.
+      empty.forEach(extents::drop);
+    } finally {
+      state.unlock();
+    }
+    List<LogEntry> entries = new ArrayList<>();
+    empty.forEach(number -> entries.add(new LogEntry.Gone(number)));
+    log.change(entries, /* flush= */ false);
+    for (int number : empty) {
+      segments.delete(number);
+    }
+  }
+
+  /** Forgets objects whose files are gone or too short; no object is read. */
+  void dropLost() throws IOException {
+    Map<Integer, Long> sizes = new HashMap<>();
+    for (int number : List.copyOf(index.segments().keySet())) {
+      sizes.put(number, segments.size(number));
+    }
+    List<LogEntry> lost = new ArrayList<>();
+    for (StoredObject object = index.oldest(); object != null; object = object.newer) {
+      if (object.end() > sizes.getOrDefault(object.segment, -1L)) {
+        lost.add(new LogEntry.Remove(object.key, object.generation, /* evicted= */ false));
+      }
+    }
+    if (!lost.isEmpty()) {
+      LOG.warn("{} objects of {} are lost: their segment files are gone or cut", lost.size(), root);
+    }
+    sizes.forEach(
+        (number, size) -> {
+          if (size < 0) {
+            lost.add(new LogEntry.Gone(number));
+          }
+        });
+    log.change(lost, /* flush= */ false);
+  }
+
+  /** Does not use more of the disk, which is full, but the room of objects that are evicted. */
+  void keepToWritten() {
+    state.lock();
+    try {
+      extents.keepToWritten();
+    } finally {
+      state.unlock();
+    }
+  }
+
+  /** Returns how many bytes the disk has less than it is to be left. */
+  long bytesShort(Tuning tuning) {
+    return tuning.minFree() - disk.usableBytes(root);
+  }
+
+  /** Gives up the segments of this process to whoever needs them. */
+  @Override
+  public void close() throws IOException {
+    DiskFile lock = writerLock;
+    writerLock = null;
+    if (lock != null) {
+      try (lock) {
+        disk.delete(root.resolve(FileNames.writer(self)));
+      }
+    }
+  }
+}

@@ -1,0 +1,199 @@
+package io.unifiedcache.backend.file;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The files of the operating system, with what a test makes of them: full, failing, stalling, or
+ * cut off by the end of the process in the middle of a step.
+ */
+class TestDisk implements Disk {
+  private final Disk local = new LocalDisk();
+
+  /** Counts the steps that change something. */
+  final AtomicInteger steps = new AtomicInteger();
+
+  /** How many bytes may still be written beyond the ends of files. */
+  volatile long room = Long.MAX_VALUE;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition released = lock.newCondition();
+  private boolean stalled;
+
+  /** Called before each step that changes something; for a write it may write a part of it. */
+  void before(String step) throws IOException {
+    steps.incrementAndGet();
+  }
+
+  /** Called before each read. */
+  void beforeRead(String file) throws IOException {}
+
+  /** Returns how many bytes of a write are done before {@link #cut} is called; all by default. */
+  int partOf(int bytes) {
+    return bytes;
+  }
+
+  /** Called when a part of a write is done. */
+  void cut() {}
+
+  void stall() {
+    lock.lock();
+    try {
+      stalled = true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void goOn() {
+    lock.lock();
+    try {
+      stalled = false;
+      released.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void pass() {
+    lock.lock();
+    try {
+      while (stalled) {
+        released.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void step(String what) throws IOException {
+    pass();
+    before(what);
+  }
+
+  private synchronized void take(long bytes) throws IOException {
+    if (bytes > room) {
+      throw new IOException("No space left on device");
+    }
+    room -= bytes;
+  }
+
+  @Override
+  public DiskFile open(Path path, Access access) throws IOException {
+    if (access == Access.CREATE) {
+      step("create " + path.getFileName());
+    } else {
+      pass();
+    }
+    return new TestFile(path, local.open(path, access));
+  }
+
+  @Override
+  public Watch watch(Path path) throws IOException {
+    return local.watch(path);
+  }
+
+  @Override
+  public List<String> names(Path folder) throws IOException {
+    pass();
+    return local.names(folder);
+  }
+
+  @Override
+  public long size(Path path) throws IOException {
+    pass();
+    return local.size(path);
+  }
+
+  @Override
+  public void move(Path from, Path to) throws IOException {
+    step("move " + from.getFileName());
+    local.move(from, to);
+  }
+
+  @Override
+  public void delete(Path path) throws IOException {
+    step("delete " + path.getFileName());
+    local.delete(path);
+  }
+
+  @Override
+  public void forceNames(Path folder) throws IOException {
+    step("force names");
+    local.forceNames(folder);
+  }
+
+  @Override
+  public long usableBytes(Path folder) {
+    return room == Long.MAX_VALUE ? local.usableBytes(folder) : room;
+  }
+
+  private final class TestFile implements DiskFile {
+    private final String name;
+    private final DiskFile file;
+
+    TestFile(Path path, DiskFile file) {
+      this.name = String.valueOf(path.getFileName());
+      this.file = file;
+    }
+
+    @Override
+    public long length() throws IOException {
+      pass();
+      return file.length();
+    }
+
+    @Override
+    public int read(ByteBuffer target, long position) throws IOException {
+      pass();
+      beforeRead(name);
+      return file.read(target, position);
+    }
+
+    @Override
+    public int write(ByteBuffer source, long position) throws IOException {
+      step("write " + name);
+      take(Math.max(0, position + source.remaining() - file.length()));
+      int part = partOf(source.remaining());
+      if (part < source.remaining()) {
+        file.writeFully(source.slice(source.position(), part), position);
+        cut();
+      }
+      return file.write(source, position);
+    }
+
+    @Override
+    public void force() throws IOException {
+      step("force " + name);
+      file.force();
+    }
+
+    @Override
+    public void truncate(long bytes) throws IOException {
+      step("truncate " + name);
+      file.truncate(bytes);
+    }
+
+    @Override
+    public boolean tryLock(boolean shared) throws IOException {
+      step("lock " + name);
+      return file.tryLock(shared);
+    }
+
+    @Override
+    public void unlock() throws IOException {
+      step("unlock " + name);
+      file.unlock();
+    }
+
+    @Override
+    public void close() throws IOException {
+      file.close();
+    }
+  }
+}

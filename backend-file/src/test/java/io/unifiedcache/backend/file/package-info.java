@@ -1,0 +1,4 @@
+@NullMarked
+package io.unifiedcache.backend.file;
+
+import org.jspecify.annotations.NullMarked;
