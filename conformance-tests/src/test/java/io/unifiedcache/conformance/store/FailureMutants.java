@@ -315,6 +315,7 @@ public final class FailureMutants {
                     || bytes.length == 0
                     || bytes.length == op.byteSize()
                     || op.byteSize() == 0
+                    || op.byteSize() > 1 << 20
                     || refusal(op.key(), op.pieces().size(), 0).isPresent()) {
                   super.get(op, result, i);
                 } else {
