@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 
 /** A process that has ended: its status and what it wrote. */
 record ChildJvm(int status, List<String> output, List<String> errors) {
-  private static final long LIMIT_SECONDS = 120;
+  private static final long LIMIT_SECONDS = 300;
 
   /** Runs the JDK of this test with {@code arguments}. */
   static ChildJvm java(Path scratch, List<String> arguments) throws Exception {
