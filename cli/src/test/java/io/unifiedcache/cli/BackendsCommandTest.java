@@ -20,7 +20,7 @@ class BackendsCommandTest {
 
     assertThat(run.status()).isZero();
     assertThat(run.out().lines()).contains("memory");
-    assertThat(run.out()).contains("io.unifiedcache.backend.memory", "RANGED_READ", "BOUNDED");
+    assertThat(run.out()).contains("backend-memory", "RANGED_READ", "BOUNDED");
     assertThat(run.out()).containsPattern("capacity +size +[0-9]+GiB +[A-Z]");
     assertThat(run.out()).containsPattern("linker.load-path +choice +auto +[A-Z]");
   }
