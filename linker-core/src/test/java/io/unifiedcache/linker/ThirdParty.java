@@ -39,7 +39,7 @@ final class ThirdParty {
         @Override public java.util.List<Option<?>> options() { return java.util.List.of(); }
         @Override public java.util.Set<Capability> capabilities() { return java.util.Set.of(); }
         @Override public CacheStore open(Settings settings, StoreContext context) {
-          throw new UnsupportedOperationException();
+          throw new AssertionError("to find a backend opens no store");
         }
       }
       """;

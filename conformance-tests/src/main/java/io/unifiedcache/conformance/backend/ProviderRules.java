@@ -19,6 +19,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** The rules of providers: their names and their options. */
 public final class ProviderRules {
@@ -85,10 +86,7 @@ public final class ProviderRules {
   }
 
   private static void expectSays(
-      Trial trial,
-      String what,
-      @org.jspecify.annotations.Nullable String message,
-      String... parts) {
+      Trial trial, String what, @Nullable String message, String... parts) {
     for (String part : parts) {
       trial.expect(
           message != null && message.contains(part),

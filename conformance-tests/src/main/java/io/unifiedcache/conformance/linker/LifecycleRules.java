@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -261,10 +262,7 @@ public final class LifecycleRules {
         throw new CacheException(FailureCode.UNREACHABLE, "injected: there is no server");
       }
       var unused =
-          appeared
-              .completeOnTimeout(
-                  true, Trial.PATIENCE.toMillis(), java.util.concurrent.TimeUnit.MILLISECONDS)
-              .join();
+          appeared.completeOnTimeout(true, Trial.PATIENCE.toMillis(), TimeUnit.MILLISECONDS).join();
     }
   }
 

@@ -20,6 +20,7 @@ import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
@@ -156,7 +157,7 @@ final class ObservedStore implements CacheStore {
 
   private BatchResult batch(
       Operation operation, int size, Set<ObjectStatus> legal, Supplier<BatchResult> call) {
-    String name = operation.name().toLowerCase(java.util.Locale.ROOT);
+    String name = operation.name().toLowerCase(Locale.ROOT);
     BatchResult result = answer(name, call);
     if (result.size() != size) {
       throw new Violation(

@@ -2,6 +2,7 @@ package io.unifiedcache.conformance.run;
 
 import io.unifiedcache.api.store.Capability;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The operations of a store that have to succeed once for a run to prove anything. */
 enum Operation {
@@ -14,9 +15,9 @@ enum Operation {
   OPEN(Capability.RANGED_READ),
   READ(Capability.RANGED_READ);
 
-  private final @org.jspecify.annotations.Nullable Capability capability;
+  private final @Nullable Capability capability;
 
-  Operation(@org.jspecify.annotations.Nullable Capability capability) {
+  Operation(@Nullable Capability capability) {
     this.capability = capability;
   }
 

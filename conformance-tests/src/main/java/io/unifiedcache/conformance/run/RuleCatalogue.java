@@ -3,6 +3,7 @@ package io.unifiedcache.conformance.run;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -57,7 +58,7 @@ public final class RuleCatalogue {
       if (own.isEmpty()) {
         throw new IllegalStateException(each + " has no rules");
       }
-      own.sort(java.util.Comparator.comparing(Entry::id));
+      own.sort(Comparator.comparing(Entry::id));
       entries.addAll(own);
     }
     return List.copyOf(entries);

@@ -23,7 +23,9 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.time.Duration;
 import java.time.LocalDate;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -31,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -145,7 +148,7 @@ public final class Runner {
       return done ? Optional.empty() : Optional.of("the store did not close");
     } catch (TimeoutException e) {
       return Optional.of("the store did not close within " + Trial.PATIENCE.toSeconds() + " s");
-    } catch (java.util.concurrent.ExecutionException e) {
+    } catch (ExecutionException e) {
       return Optional.of("the store could not be closed: " + e.getCause());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -218,7 +221,7 @@ public final class Runner {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while rules are tried", e);
-    } catch (java.util.concurrent.ExecutionException e) {
+    } catch (ExecutionException e) {
       throw new IllegalStateException("a trial did not answer", e);
     }
   }
@@ -263,14 +266,11 @@ public final class Runner {
               "one has not for "
                   + plan.longest().toSeconds()
                   + " s; the thread is at "
-                  + java.util.Arrays.stream(stack)
-                      .limit(8)
-                      .map(String::valueOf)
-                      .collect(joining(" < "))));
+                  + Arrays.stream(stack).limit(8).map(String::valueOf).collect(joining(" < "))));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return new Answer(Outcome.HARNESS_ERROR, "the run was interrupted");
-    } catch (java.util.concurrent.ExecutionException e) {
+    } catch (ExecutionException e) {
       return new Answer(Outcome.HARNESS_ERROR, stackTrace(e.getCause()));
     }
   }
@@ -390,7 +390,7 @@ public final class Runner {
               Outcome.FAILED,
               failure(entry, "the known deviation: " + said, "the rule holds; remove it"));
       case FAILED ->
-          LocalDate.now(java.time.ZoneOffset.UTC).isAfter(deviation.until())
+          LocalDate.now(ZoneOffset.UTC).isAfter(deviation.until())
               ? new Answer(
                   Outcome.FAILED, "the known deviation " + said + " is over.\n" + answer.reason())
               : new Answer(Outcome.SET_ASIDE, said);

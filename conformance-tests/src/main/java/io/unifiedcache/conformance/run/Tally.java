@@ -1,7 +1,6 @@
 package io.unifiedcache.conformance.run;
 
 import io.unifiedcache.api.ObjectKey;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -22,10 +21,6 @@ final class Tally {
 
   boolean hasSucceeded(Operation operation) {
     return succeeded.contains(operation);
-  }
-
-  Set<Operation> succeeded() {
-    return succeeded.isEmpty() ? EnumSet.noneOf(Operation.class) : EnumSet.copyOf(succeeded);
   }
 
   /** Returns every key that may be in the store. */

@@ -19,6 +19,7 @@ import io.unifiedcache.conformance.subject.LinkerFactory;
 import io.unifiedcache.conformance.subject.StoreUnderTest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -28,6 +29,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -314,7 +316,7 @@ public final class Trial {
   public void expectFilled(String what, byte value, Memory memory) {
     MemorySegment segment = ((HostMemory) memory).segment();
     for (long i = 0; i < segment.byteSize(); i++) {
-      byte seen = segment.get(java.lang.foreign.ValueLayout.JAVA_BYTE, i);
+      byte seen = segment.get(ValueLayout.JAVA_BYTE, i);
       if (seen != value) {
         throw new Violation(
             what + " to be left as it was",
@@ -377,7 +379,7 @@ public final class Trial {
   }
 
   /** Starts a call in a thread of its own, to be awaited with {@link #await}. */
-  public <T> Future<T> start(String what, java.util.concurrent.Callable<T> call) {
+  public <T> Future<T> start(String what, Callable<T> call) {
     FutureTask<T> task = new FutureTask<>(call);
     Thread.ofPlatform().daemon().name("conformance-" + entry.id() + "-" + what).start(task);
     return task;

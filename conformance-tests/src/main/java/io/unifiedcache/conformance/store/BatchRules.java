@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The rules of batches: each entry has its own answer. */
 public final class BatchRules {
@@ -162,7 +163,7 @@ public final class BatchRules {
       String call,
       BatchResult result,
       int i,
-      @org.jspecify.annotations.Nullable FailureCode failure,
+      @Nullable FailureCode failure,
       ObjectStatus status) {
     String what = "entry " + i + " of a " + call + " of mixed entries";
     if (status == ObjectStatus.OK && failure != FailureCode.REFUSED) {

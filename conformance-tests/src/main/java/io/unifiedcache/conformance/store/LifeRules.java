@@ -40,6 +40,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** The rules of how objects and stores end, and of what a store tells about itself. */
 public final class LifeRules {
@@ -862,8 +863,7 @@ public final class LifeRules {
     }
 
     /** Returns what has grown with the number of cycles, or null. */
-    @org.jspecify.annotations.Nullable
-    String growth(Footprint after, int cycles) {
+    @Nullable String growth(Footprint after, int cycles) {
       long few = cycles / 2;
       if (after.threads - threads > few) {
         return "%d threads have become %d".formatted(threads, after.threads);

@@ -26,6 +26,7 @@ import io.unifiedcache.conformance.subject.FaultInjector;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -83,7 +84,7 @@ public final class MemoryRules {
     int limit = trial.limits().pieces();
     if (limit < bytes && limit <= 1000) {
       long[] sizes = new long[limit + 1];
-      java.util.Arrays.fill(sizes, 1);
+      Arrays.fill(sizes, 1);
       sizes[0] = bytes - limit;
       Pieces target = Pieces.of(trial, sizes);
       BatchResult got = get(trial, key, target, trial.soon());

@@ -19,6 +19,7 @@ import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
 import io.unifiedcache.conformance.subject.FaultInjector;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -155,7 +156,7 @@ public final class VersionRules {
     throw new Violation(
         "a reader in a race to see one complete version",
         "bytes of none, beginning with 0x%02x"
-            .formatted(memory.segment().get(java.lang.foreign.ValueLayout.JAVA_BYTE, 0)));
+            .formatted(memory.segment().get(ValueLayout.JAVA_BYTE, 0)));
   }
 
   /** Tells whether a reader was served; it may find nothing yet, or fail for the moment. */

@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance.subject;
 
 import io.unifiedcache.api.ObjectKey;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes things go wrong below a store, so that the suite can see what the store makes of it.
@@ -31,7 +32,7 @@ public interface FaultInjector {
    *
    * @return what ends the stall, or null if this injector cannot stall
    */
-  default @org.jspecify.annotations.Nullable Stall stall() {
+  default @Nullable Stall stall() {
     return null;
   }
 
