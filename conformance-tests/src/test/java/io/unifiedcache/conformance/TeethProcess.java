@@ -24,7 +24,9 @@ final class TeethProcess implements AutoCloseable {
     places.forEach(place -> problems.put(place, new CompletableFuture<>()));
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-ea"));
+    // A heap that is kept small hides no leak of other memory.
+    command.addAll(
+        List.of("--enable-native-access=ALL-UNNAMED", "-ea", "-XX:+UseSerialGC", "-Xms16m"));
     String seed = System.getProperty(Teeth.SEED);
     if (seed != null) {
       command.add("-D" + Teeth.SEED + "=" + seed);

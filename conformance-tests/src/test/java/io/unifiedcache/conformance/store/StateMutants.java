@@ -350,9 +350,9 @@ public final class StateMutants {
                     return new Session(keys, held, opened) {
                       @Override
                       protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        byte[] now = find(keys.get(op.entry()));
-                        if (now != null && held.get(op.entry()) != null) {
-                          held.set(op.entry(), now);
+                        if (op.entry() < keys.size() && held.get(op.entry()) != null) {
+                          byte[] now = find(keys.get(op.entry()));
+                          held.set(op.entry(), now == null ? held.get(op.entry()) : now);
                         }
                         super.read(op, result, i);
                       }
@@ -371,7 +371,7 @@ public final class StateMutants {
                     return new Session(keys, held, opened) {
                       @Override
                       protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        if (find(keys.get(op.entry())) == null) {
+                        if (op.entry() < keys.size() && find(keys.get(op.entry())) == null) {
                           held.set(op.entry(), null);
                         }
                         super.read(op, result, i);
@@ -426,6 +426,27 @@ public final class StateMutants {
                           result.set(i, ObjectStatus.OK);
                         } else {
                           super.read(op, result, i);
+                        }
+                      }
+                    };
+                  }
+                }),
+        mutant(
+            "store.session",
+            "an entry that the session has not is absent",
+            "ABSENT",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected ReadSession session(
+                      List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
+                    return new Session(keys, held, opened) {
+                      @Override
+                      protected void read(ReadOp op, BatchResult.Builder result, int i) {
+                        if (op.entry() < keys.size()) {
+                          super.read(op, result, i);
+                        } else {
+                          result.set(i, ObjectStatus.ABSENT);
                         }
                       }
                     };

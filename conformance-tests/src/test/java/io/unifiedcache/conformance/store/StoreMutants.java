@@ -435,6 +435,29 @@ public final class StoreMutants {
                 }),
         mutant(
             "store.per-entry",
+            "memory that cannot be used is used all the same",
+            "read-only segment",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected boolean isUsable(List<Memory> pieces, boolean asTarget) {
+                    return asTarget || super.isUsable(pieces, asTarget);
+                  }
+                }),
+        mutant(
+            "store.per-entry",
+            "memory of a closed arena is stored as nothing",
+            "CLOSED_ARENA",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected void put(PutOp op, BatchResult.Builder result, int i) {
+                    boolean gone = op.pieces().stream().anyMatch(piece -> !piece.isAlive());
+                    super.put(gone ? new PutOp(op.key(), List.of()) : op, result, i);
+                  }
+                }),
+        mutant(
+            "store.per-entry",
             "the first entry of a get that fails ends the call",
             "CANCELLED",
             () ->
