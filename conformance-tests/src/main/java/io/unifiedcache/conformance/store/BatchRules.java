@@ -225,11 +225,11 @@ public final class BatchRules {
         // Only what the address really is could be told.
         continue;
       }
-      List<ObjectKey> keys = trial.keys(name + "-" + kind + "-", 3);
+      List<ObjectKey> keys = trial.keys(name + "-" + kind + "-", 4);
       if (kind != Unusable.READ_ONLY) {
         putUnusable(trial, kind, keys.subList(0, 2), bytes);
       }
-      getUnusable(trial, kind, keys.get(2), bytes);
+      getUnusable(trial, kind, keys.subList(2, 4), bytes);
     }
   }
 
@@ -246,12 +246,14 @@ public final class BatchRules {
     trial.expectStatus("exists after a " + what, there, 0, ObjectStatus.ABSENT);
   }
 
-  private static void getUnusable(Trial trial, Unusable kind, ObjectKey key, long bytes) {
+  private static void getUnusable(Trial trial, Unusable kind, List<ObjectKey> keys, long bytes) {
     Content content = new Content(3);
-    trial.put(trial.store(), key, content, bytes);
+    keys.forEach(key -> trial.put(trial.store(), key, content, bytes));
     Pieces target = Pieces.of(trial, bytes);
     List<GetOp> gets =
-        List.of(new GetOp(key, List.of(kind.of(trial, bytes))), new GetOp(key, target.writable()));
+        List.of(
+            new GetOp(keys.get(0), List.of(kind.of(trial, bytes))),
+            new GetOp(keys.get(1), target.writable()));
     BatchResult got = Batches.call(trial, gets, some -> trial.store().get(some, trial.soon()));
     String what = "get into memory that is " + kind;
     Attempts.requireThere(what, got, 0);
@@ -261,7 +263,7 @@ public final class BatchRules {
     if (!trial.has(Capability.RANGED_READ)) {
       return;
     }
-    try (ReadSession session = trial.store().openSession(List.of(key), trial.soon())) {
+    try (ReadSession session = trial.store().openSession(keys.subList(0, 1), trial.soon())) {
       Attempts.expectOk(trial, "opening an object that was put", session.opened(), 0);
       ReadOp read = new ReadOp(0, List.of(new Range(0, kind.of(trial, bytes))));
       trial.expectFailure(

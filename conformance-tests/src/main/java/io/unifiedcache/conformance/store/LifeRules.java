@@ -16,6 +16,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
@@ -788,7 +789,7 @@ public final class LifeRules {
     trial.expectFilled("the target of a get of a closed store", SCRIBBLE, target);
     try {
       // A store that needs no registration may still say so.
-      store.register(memory).close();
+      Registration ignored = store.register(memory);
     } catch (CacheException e) {
       trial.expectEqual("the code of register of a closed store", FailureCode.CLOSED, e.code());
     }

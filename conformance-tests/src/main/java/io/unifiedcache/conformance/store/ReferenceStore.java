@@ -283,23 +283,28 @@ public class ReferenceStore implements CacheStore {
         begin(ops.size());
         BatchResult.Builder result = BatchResult.builder(ops.size());
         for (int i = 0; i < ops.size(); i++) {
-          read(ops.get(i), result, i);
+          if (ops.get(i).entry() < keys.size()) {
+            read(ops.get(i), result, i);
+          } else {
+            refuse(ops.get(i), result, i);
+          }
         }
         return result.build();
       }
     }
 
+    /** Answers entry {@code i} of a read, which is none of the session. */
+    protected void refuse(ReadOp op, BatchResult.Builder result, int i) {
+      fail(
+          result,
+          i,
+          StoreFailure.of(
+              FailureCode.REFUSED,
+              "entry %d of a session with %d keys".formatted(op.entry(), keys.size())));
+    }
+
     /** Answers entry {@code i} of a read. */
     protected void read(ReadOp op, BatchResult.Builder result, int i) {
-      if (op.entry() >= keys.size()) {
-        fail(
-            result,
-            i,
-            StoreFailure.of(
-                FailureCode.REFUSED,
-                "entry %d of a session with %d keys".formatted(op.entry(), keys.size())));
-        return;
-      }
       byte[] bytes = held.get(op.entry());
       if (bytes == null) {
         if (opened.status(op.entry()) == ObjectStatus.FAILED) {

@@ -350,7 +350,7 @@ public final class StateMutants {
                     return new Session(keys, held, opened) {
                       @Override
                       protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        if (op.entry() < keys.size() && held.get(op.entry()) != null) {
+                        if (held.get(op.entry()) != null) {
                           byte[] now = find(keys.get(op.entry()));
                           held.set(op.entry(), now == null ? held.get(op.entry()) : now);
                         }
@@ -371,7 +371,7 @@ public final class StateMutants {
                     return new Session(keys, held, opened) {
                       @Override
                       protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        if (op.entry() < keys.size() && find(keys.get(op.entry())) == null) {
+                        if (find(keys.get(op.entry())) == null) {
                           held.set(op.entry(), null);
                         }
                         super.read(op, result, i);
@@ -442,12 +442,8 @@ public final class StateMutants {
                       List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
                     return new Session(keys, held, opened) {
                       @Override
-                      protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        if (op.entry() < keys.size()) {
-                          super.read(op, result, i);
-                        } else {
-                          result.set(i, ObjectStatus.ABSENT);
-                        }
+                      protected void refuse(ReadOp op, BatchResult.Builder result, int i) {
+                        result.set(i, ObjectStatus.ABSENT);
                       }
                     };
                   }
