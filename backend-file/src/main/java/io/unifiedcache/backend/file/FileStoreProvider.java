@@ -7,8 +7,10 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.api.store.StoreMaintenance;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -98,20 +100,38 @@ public final class FileStoreProvider implements CacheStoreProvider {
     return open(new LocalDisk(), settings, context);
   }
 
+  @Override
+  public Optional<StoreMaintenance> maintenance(Settings settings, StoreContext context) {
+    return Optional.of(maintenance(new LocalDisk(), settings, context));
+  }
+
   static FileStore open(Disk disk, Settings settings, StoreContext context) {
-    Tuning tuning =
-        new Tuning(
-            settings.get(CAPACITY).bytes(),
-            settings.get(MIN_FREE).bytes(),
-            settings.get(SEGMENT).bytes(),
-            settings.get(CHECKSUM),
-            settings.get(DURABILITY) == Durability.FLUSH);
     return FileStore.open(
         disk,
         Path.of(settings.get(ROOT)),
         settings.get(MODE),
-        tuning,
+        tuning(settings),
         Math.toIntExact(settings.get(IO_THREADS)),
         context);
+  }
+
+  static StoreMaintenance maintenance(Disk disk, Settings settings, StoreContext context) {
+    return new SegmentMaintenance(
+        disk,
+        Path.of(settings.get(ROOT)),
+        settings.get(MODE) == Mode.EXCLUSIVE,
+        tuning(settings),
+        settings.isSet(CAPACITY) ? Optional.of(settings.get(CAPACITY).bytes()) : Optional.empty(),
+        Math.toIntExact(settings.get(IO_THREADS)),
+        context);
+  }
+
+  private static Tuning tuning(Settings settings) {
+    return new Tuning(
+        settings.get(CAPACITY).bytes(),
+        settings.get(MIN_FREE).bytes(),
+        settings.get(SEGMENT).bytes(),
+        settings.get(CHECKSUM),
+        settings.get(DURABILITY) == Durability.FLUSH);
   }
 }

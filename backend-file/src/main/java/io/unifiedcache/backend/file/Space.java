@@ -202,6 +202,15 @@ final class Space implements Closeable {
 
   /** Tells whether a writer is dead, and deletes its lock if so. */
   boolean buryIfDead(long writer) throws IOException {
+    return isDead(writer, /* bury= */ true);
+  }
+
+  /** Tells whether a writer that has segments is dead. */
+  boolean isDead(long writer) throws IOException {
+    return isDead(writer, /* bury= */ false);
+  }
+
+  private boolean isDead(long writer, boolean bury) throws IOException {
     if (writer == self) {
       return false;
     }
@@ -213,7 +222,9 @@ final class Space implements Closeable {
       if (!lock.tryLock(/* shared= */ false)) {
         return false;
       }
-      disk.delete(path);
+      if (bury) {
+        disk.delete(path);
+      }
       return true;
     } catch (NoSuchFileException e) {
       return true;
