@@ -4,8 +4,6 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.file.Job.LateException;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -39,7 +37,7 @@ final class Engines {
       Disk disk, Path folder, boolean exclusive, String instance, Job job, Tuning tuning)
       throws LateException {
     try {
-      makeFolder(folder);
+      LocalDisk.makeFolder(folder);
       return open(disk, folder.toRealPath(), exclusive, instance, tuning, job);
     } catch (IOException e) {
       throw unusable(folder, e);
@@ -65,7 +63,8 @@ final class Engines {
     }
   }
 
-  private static CacheException unusable(Path folder, IOException e) {
+  /** Returns the exception that says that a folder cannot be used. */
+  static CacheException unusable(Path folder, IOException e) {
     return new CacheException(
         FailureCode.IO, "the folder %s cannot be used: %s".formatted(folder, text(e)), e);
   }
@@ -75,20 +74,6 @@ final class Engines {
     return problem.getClass() == IOException.class && message != null
         ? message
         : problem.toString();
-  }
-
-  private static void makeFolder(Path folder) throws IOException {
-    if (!Files.exists(folder)) {
-      Path parent = folder.toAbsolutePath().getParent();
-      if (parent != null) {
-        Files.createDirectories(parent);
-      }
-      try {
-        Files.createDirectory(folder, LocalDisk.ownerOnly(folder, "rwx------"));
-      } catch (FileAlreadyExistsException e) {
-        // Another process was first.
-      }
-    }
   }
 
   private static synchronized FileEngine open(

@@ -58,6 +58,15 @@ final class Errand implements AutoCloseable {
    * @throws CacheException if it fails, or is not done by the deadline; it may go on then
    */
   <T> T run(Step<T> step) {
+    return run(threads, by, step);
+  }
+
+  /**
+   * Has a piece of work done by some threads.
+   *
+   * @throws CacheException if it fails, or is not done by the deadline; it may go on then
+   */
+  static <T> T run(IoThreads threads, Deadline by, Step<T> step) {
     if (Thread.currentThread().isInterrupted()) {
       throw new CacheException(FailureCode.CANCELLED, "the thread was interrupted");
     }

@@ -1,5 +1,7 @@
 package io.unifiedcache.backend.file;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.config.ByteSize;
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
@@ -36,9 +38,25 @@ public final class FileStoreProvider implements CacheStoreProvider {
     FLUSH
   }
 
+  /** How objects are laid out in the folder. */
+  enum Format {
+    /** In extents of large files, with an index. */
+    SEGMENTS,
+    /** As SGLang's own file store does, to share a folder with it. */
+    SGLANG
+  }
+
   static final Option<String> ROOT =
       Option.text("root", "The folder of the store; made if it is not there, for its owner alone.")
           .asRequired();
+
+  static final Option<Format> FORMAT =
+      Option.choice(
+              "format",
+              "How objects are laid out: segments, or sglang, a folder shared with SGLang's file"
+                  + " store (use keys=sglang-file).",
+              Format.class)
+          .withDefault(Format.SEGMENTS);
 
   static final Option<ByteSize> CAPACITY =
       Option.bytes("capacity", "The most bytes that objects take, those of all processes together.")
@@ -87,7 +105,8 @@ public final class FileStoreProvider implements CacheStoreProvider {
 
   @Override
   public List<Option<?>> options() {
-    return List.of(ROOT, CAPACITY, MIN_FREE, SEGMENT, MODE, DURABILITY, CHECKSUM, IO_THREADS);
+    return List.of(
+        ROOT, FORMAT, CAPACITY, MIN_FREE, SEGMENT, MODE, DURABILITY, CHECKSUM, IO_THREADS);
   }
 
   @Override
@@ -105,7 +124,38 @@ public final class FileStoreProvider implements CacheStoreProvider {
     return Optional.of(maintenance(new LocalDisk(), settings, context));
   }
 
-  static FileStore open(Disk disk, Settings settings, StoreContext context) {
+  static CacheStore open(Disk disk, Settings settings, StoreContext context) {
+    if (settings.get(FORMAT) == Format.SGLANG) {
+      requireFitsSglang(settings);
+      return SglangStore.open(
+          disk,
+          Path.of(settings.get(ROOT)),
+          settings.get(MIN_FREE).bytes(),
+          settings.get(DURABILITY) == Durability.FLUSH,
+          Math.toIntExact(settings.get(IO_THREADS)),
+          context);
+    }
+    return openSegments(disk, settings, context);
+  }
+
+  /** Refuses what SGLang's files cannot do, in place of not doing it. */
+  private static void requireFitsSglang(Settings settings) {
+    String wrong = null;
+    if (settings.isSet(CAPACITY)) {
+      wrong = "capacity, which SGLang's own settings bound";
+    } else if (settings.isSet(SEGMENT)) {
+      wrong = "segment, since every object is a file";
+    } else if (settings.isSet(CHECKSUM) && settings.get(CHECKSUM)) {
+      wrong = "checksum, for which its files have no room";
+    } else if (settings.get(MODE) == Mode.EXCLUSIVE) {
+      wrong = "mode=exclusive, which SGLang would not notice";
+    }
+    if (wrong != null) {
+      throw new CacheException(FailureCode.REFUSED, "format=sglang does not go with " + wrong);
+    }
+  }
+
+  static FileStore openSegments(Disk disk, Settings settings, StoreContext context) {
     return FileStore.open(
         disk,
         Path.of(settings.get(ROOT)),
@@ -116,6 +166,11 @@ public final class FileStoreProvider implements CacheStoreProvider {
   }
 
   static StoreMaintenance maintenance(Disk disk, Settings settings, StoreContext context) {
+    if (settings.get(FORMAT) == Format.SGLANG) {
+      requireFitsSglang(settings);
+      return new SglangMaintenance(
+          disk, Path.of(settings.get(ROOT)), Math.toIntExact(settings.get(IO_THREADS)), context);
+    }
     return new SegmentMaintenance(
         disk,
         Path.of(settings.get(ROOT)),
