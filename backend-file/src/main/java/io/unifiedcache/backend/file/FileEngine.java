@@ -33,7 +33,7 @@ final class FileEngine {
   private final Segments segments;
   private final ExtentIo io;
 
-  private final Extents extents = new Extents();
+  private final Extents extents;
   private final Index index;
   private final AtomicLong generations = new AtomicLong(ThreadLocalRandom.current().nextLong());
 
@@ -56,6 +56,7 @@ final class FileEngine {
     this.disk = disk;
     this.root = folder.root();
     long self = ThreadLocalRandom.current().nextLong();
+    extents = new Extents(tuning.lanes());
     index = new Index(extents, self);
     segments = new Segments(disk, root);
     io = new ExtentIo(segments);

@@ -105,7 +105,8 @@ public final class FileStoreProvider implements CacheStoreProvider {
             settings.get(MIN_FREE).bytes(),
             settings.get(SEGMENT).bytes(),
             settings.get(CHECKSUM),
-            settings.get(DURABILITY) == Durability.FLUSH);
+            settings.get(DURABILITY) == Durability.FLUSH,
+            Math.toIntExact(settings.get(IO_THREADS)));
     return FileStore.open(
         disk,
         Path.of(settings.get(ROOT)),
