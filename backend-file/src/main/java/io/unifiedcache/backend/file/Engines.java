@@ -88,7 +88,10 @@ final class Engines {
     }
     FolderLock lock = FolderLock.acquire(disk, root, exclusive, instance);
     try {
-      FileEngine engine = new FileEngine(disk, lock, job, /* create= */ tuning != null);
+      FileEngine engine =
+          tuning == null
+              ? new FileEngine(disk, lock, job, /* lanes= */ 1, /* create= */ false)
+              : new FileEngine(disk, lock, job, tuning.lanes(), /* create= */ true);
       try {
         begin(engine, tuning, job);
       } catch (IOException | LateException | RuntimeException | Error e) {

@@ -37,7 +37,7 @@ final class FileEngine {
   private final Segments segments;
   private final ExtentIo io;
 
-  private final Extents extents = new Extents();
+  private final Extents extents;
   private final Index index;
   private final AtomicLong generations = new AtomicLong(ThreadLocalRandom.current().nextLong());
 
@@ -56,14 +56,16 @@ final class FileEngine {
   /**
    * Opens a folder that this process has locked.
    *
+   * @param lanes how many segments of this process are to be written at the same time
    * @param create whether to make the folder a store if it is empty
    * @throws IOException if the folder cannot be used, with a sentence that says why
    */
-  FileEngine(Disk disk, FolderLock folder, Job job, boolean create)
+  FileEngine(Disk disk, FolderLock folder, Job job, int lanes, boolean create)
       throws IOException, LateException {
     this.disk = disk;
     this.root = folder.root();
     long self = ThreadLocalRandom.current().nextLong();
+    extents = new Extents(lanes);
     index = new Index(extents, self);
     segments = new Segments(disk, root);
     io = new ExtentIo(segments);

@@ -187,6 +187,7 @@ public final class FileStoreProvider implements CacheStoreProvider {
         settings.get(MIN_FREE).bytes(),
         settings.get(SEGMENT).bytes(),
         settings.get(CHECKSUM),
-        settings.get(DURABILITY) == Durability.FLUSH);
+        settings.get(DURABILITY) == Durability.FLUSH,
+        Math.toIntExact(settings.get(IO_THREADS)));
   }
 }

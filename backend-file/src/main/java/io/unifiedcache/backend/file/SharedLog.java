@@ -232,7 +232,7 @@ final class SharedLog implements Closeable {
    */
   private boolean reload() throws IOException {
     for (int attempt = 0; attempt < 10; attempt++) {
-      Index fresh = new Index(new Extents(), self);
+      Index fresh = new Index(new Extents(1), self);
       boolean[] clean = new boolean[1];
       IndexLog found = readAll(fresh, clean);
       if (found != null) {

@@ -76,6 +76,9 @@ final class Space implements Closeable {
     }
     if (place == null && mayGrow(bytes, tuning)) {
       addSegment(Math.max(tuning.segmentBytes(), bytes), tuning.flush());
+      while (!fillsLanes() && mayGrow(tuning.segmentBytes(), tuning)) {
+        addSegment(tuning.segmentBytes(), tuning.flush());
+      }
       place = take(bytes);
     }
     return place == null ? evictFor(bytes, tuning.flush()) : place;
@@ -114,6 +117,15 @@ final class Space implements Closeable {
     state.lock();
     try {
       return extents.count();
+    } finally {
+      state.unlock();
+    }
+  }
+
+  private boolean fillsLanes() {
+    state.lock();
+    try {
+      return extents.fillsLanes();
     } finally {
       state.unlock();
     }
