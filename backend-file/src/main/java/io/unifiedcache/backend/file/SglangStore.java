@@ -167,11 +167,9 @@ final class SglangStore implements CacheStore {
       List<ObjectKey> keys = ops.stream().map(PutOp::key).toList();
       Batch batch = new Batch(keys);
       @Nullable Path[] paths = paths(keys, batch);
-      List<ObjectCopy> copies = new ArrayList<>(ops.size());
       Map<ObjectKey, List<ObjectCopy>> byKey = new LinkedHashMap<>();
       for (int i = 0; i < ops.size(); i++) {
         ObjectCopy copy = ObjectCopy.of(i, ops.get(i));
-        copies.add(copy);
         if (!batch.isSettled(i)) {
           batch.copy(i, copy);
           byKey.computeIfAbsent(copy.key, key -> new ArrayList<>()).add(copy);
