@@ -39,6 +39,7 @@ final class SglangFolder implements Closeable {
 
   private static final String CLAIM = "io.unifiedcache.backend.file:writer-";
   private static final String LOCK = ".lock";
+  private static final int MOST_ATTEMPTS = 20;
 
   private final Disk disk;
   private final Path root;
@@ -76,20 +77,38 @@ final class SglangFolder implements Closeable {
     if (!Files.isDirectory(begun, LinkOption.NOFOLLOW_LINKS)) {
       throw new IOException("its " + BEGUN + " is no folder");
     }
-    String writer = String.format(Locale.ROOT, "%016x", ThreadLocalRandom.current().nextLong());
-    System.setProperty(CLAIM + writer, "");
-    DiskFile lock = disk.open(begun.resolve(writer + LOCK), Disk.Access.CREATE);
-    try {
-      if (!lock.tryLock(/* shared= */ false)) {
-        throw new IOException("the lock of a writer that nobody can know is taken");
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      SglangFolder opened = tryOpen(disk, root, minFree, flush);
+      if (opened != null) {
+        return opened;
       }
-      SglangFolder opened = new SglangFolder(disk, root, minFree, flush, writer, lock);
-      opened.deleteLeftovers();
+    }
+    throw new IOException("others have deleted every lock in its " + BEGUN);
+  }
+
+  /** Returns null if somebody has taken the lock for one that was left, before it was locked. */
+  private static @Nullable SglangFolder tryOpen(Disk disk, Path root, long minFree, boolean flush)
+      throws IOException {
+    String writer = String.format(Locale.ROOT, "%016x", ThreadLocalRandom.current().nextLong());
+    Path path = root.resolve(BEGUN).resolve(writer + LOCK);
+    System.setProperty(CLAIM + writer, "");
+    SglangFolder opened = null;
+    DiskFile lock = null;
+    try {
+      lock = disk.open(path, Disk.Access.CREATE);
+      if (lock.tryLock(/* shared= */ false) && disk.size(path) >= 0) {
+        SglangFolder begun = new SglangFolder(disk, root, minFree, flush, writer, lock);
+        begun.deleteLeftovers();
+        opened = begun;
+      }
       return opened;
-    } catch (IOException | RuntimeException | Error e) {
-      lock.close();
-      System.clearProperty(CLAIM + writer);
-      throw e;
+    } finally {
+      if (opened == null) {
+        System.clearProperty(CLAIM + writer);
+        if (lock != null) {
+          lock.close();
+        }
+      }
     }
   }
 

@@ -44,7 +44,13 @@ final class SglangSession implements ReadSession {
 
   /** Takes the open file of an entry; closes it if the session is closed already. */
   void take(int entry, DiskFile file) throws IOException {
-    long size = file.length();
+    long size;
+    try {
+      size = file.length();
+    } catch (IOException e) {
+      close(file);
+      throw e;
+    }
     lock.lock();
     try {
       if (!closed) {
@@ -55,7 +61,7 @@ final class SglangSession implements ReadSession {
     } finally {
       lock.unlock();
     }
-    file.close();
+    close(file);
   }
 
   /** Says what became of the entries. */
