@@ -427,7 +427,7 @@ class MaintenanceTest {
   void stat_tellsOfEveryObjectAndOfTheFolder() {
     Instant before = Instant.now().minusSeconds(1);
     List<StoreInventory.Item> items = new ArrayList<>();
-    try (FileStore store = Stores.open(root())) {
+    try (FileStore store = Stores.open(root(), Map.of("io-threads", "1"))) {
       Stores.putOk(store, "a", new byte[10]);
       Stores.putOk(store, "gone", new byte[100_000]);
       Stores.putOk(store, "b", new byte[BYTES]);
