@@ -10,6 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -70,20 +71,25 @@ public final class BesideFiles {
         }
         FilePeers process = new FilePeers(List.of(python.toString(), args[0], library));
         processes.add(process);
-        if (library.equals("loop")) {
-          sides.loop.addAll(process.sides());
-        } else {
-          sides.peers.addAll(process.sides());
-        }
+        (library.equals("loop") ? sides.loop : sides.peers).addAll(process.sides());
       }
+      Report report = new Report(sides);
+      Table table = new Table(System.out);
       for (String size : sizes.isEmpty() ? SIZES.keySet() : sizes) {
-        for (Map.Entry<String, Path> medium : media.entrySet()) {
-          FileRounds result =
-              FileRounds.run(
-                  sides.all(), medium.getValue(), SIZES.getOrDefault(size, 0L), WARMUPS, rounds);
-          print(sides, result, size + ", " + medium.getKey());
+        Long bytes = SIZES.get(size);
+        if (bytes == null) {
+          throw new IllegalArgumentException(size + " is none of " + SIZES.keySet());
         }
+        media.forEach(
+            (medium, folder) ->
+                report.add(
+                    size + ", " + medium,
+                    FileRounds.run(sides.all(), folder, bytes, WARMUPS, rounds),
+                    bytes,
+                    table));
       }
+      report.print(System.out);
+      sides.printCopies(System.out);
     } finally {
       for (FilePeers process : processes) {
         process.close();
@@ -102,8 +108,14 @@ public final class BesideFiles {
         .orElse(environments.resolve("venv-" + library));
   }
 
+  /** All who take turns, and the memory that both file stores share. */
   private record Sides(
-      FileSide checked, FileSide unchecked, List<FileSide> loop, List<FileSide> peers) {
+      MemorySegment source,
+      MemorySegment target,
+      FileSide checked,
+      FileSide unchecked,
+      List<FileSide> loop,
+      List<FileSide> peers) {
     static Sides of(Arena arena) {
       MemorySegment source = arena.allocate(FileRounds.BYTES, 4096);
       MemorySegment target = arena.allocate(FileRounds.BYTES, 4096).fill((byte) 2);
@@ -111,13 +123,13 @@ public final class BesideFiles {
       for (long at = 0; at < FileRounds.BYTES; at += Long.BYTES) {
         source.set(ValueLayout.JAVA_LONG, at, random.nextLong());
       }
+      Map<String, String> room = Map.of("capacity", "1GiB");
+      Map<String, String> unchecked = Map.of("capacity", "1GiB", "checksum", "off");
       return new Sides(
-          new FileStoreSide("file", Map.of("capacity", "1GiB"), source, target),
-          new FileStoreSide(
-              "file, checksum=off",
-              Map.of("capacity", "1GiB", "checksum", "false"),
-              source,
-              target),
+          source,
+          target,
+          new FileStoreSide("checked", room, source, target),
+          new FileStoreSide("checksum=off", unchecked, source, target),
           new ArrayList<>(),
           new ArrayList<>());
     }
@@ -128,55 +140,99 @@ public final class BesideFiles {
       all.addAll(peers);
       return all;
     }
+
+    /** Prints how fast memory is copied, which no store can surpass by far. */
+    void printCopies(PrintStream out) {
+      int pieces = Math.toIntExact(FileRounds.BYTES >> 20);
+      try (TwoThreads threads = new TwoThreads()) {
+        Side one = Side.of(() -> MemorySegment.copy(source, 0, target, 0, FileRounds.BYTES));
+        Side two = Side.of(() -> threads.copy(pieces, i -> copy((long) i << 20)));
+        out.printf(
+            Locale.ROOT,
+            "Copies of 512 MiB of memory: %.1f GB/s with one thread, %.1f with two.%n",
+            gigabytes(one),
+            gigabytes(two));
+      }
+    }
+
+    private void copy(long at) {
+      MemorySegment.copy(source, at, target, at, 1 << 20);
+    }
+
+    private static double gigabytes(Side side) {
+      double[] nanos = new double[9];
+      Arrays.setAll(nanos, i -> side.nanos());
+      Arrays.sort(nanos);
+      return FileRounds.BYTES / nanos[nanos.length / 2];
+    }
   }
 
-  private static void print(Sides sides, FileRounds result, String of) {
-    PrintStream out = System.out;
-    Table table = new Table(out);
-    boolean small = of.startsWith("64KiB");
-    for (Step step : Step.values()) {
-      String row = step.text + ", " + of;
-      for (FileSide fastest :
-          sides.peers.stream()
-              .filter(side -> result.has(side, step))
-              .sorted(Comparator.comparingDouble(side -> result.median(side, step)))
-              .limit(1)
-              .toList()) {
-        boolean exists = step == Step.EXISTS;
-        table.row(
-            row + ": checksum=off / " + fastest.name(),
-            result.ratio(sides.unchecked, fastest, step),
-            exists ? Goal.atLeast(10) : Goal.above(1));
-        table.row(
-            row + ": checked / " + fastest.name(),
-            result.ratio(sides.checked, fastest, step),
-            exists ? Goal.atLeast(10) : small ? Goal.above(1) : Goal.NONE);
+  /** What all rounds came to, side by side. */
+  private static final class Report {
+    private final Sides sides;
+    private final StringBuilder rows = new StringBuilder();
+
+    Report(Sides sides) {
+      this.sides = sides;
+    }
+
+    void add(String of, FileRounds result, long objectBytes, Table table) {
+      for (Step step : Step.values()) {
+        String row = step.text + ", " + of;
+        for (FileSide fastest : fastest(result, step)) {
+          beside(row, fastest, result, step, objectBytes, table);
+        }
+        if (step != Step.EXISTS) {
+          table.row(
+              row + ": checked / checksum=off",
+              result.ratio(sides.checked, sides.unchecked, step),
+              Goal.atLeast(0.8));
+          for (FileSide loop : sides.loop) {
+            Goal goal = Goal.atLeast(step == Step.PUT ? 0.7 : 0.8);
+            table.row(row + ": checked / in place", result.ratio(sides.checked, loop, step), goal);
+          }
+        }
+        addRow(row, result, step);
       }
-      if (step == Step.EXISTS) {
-        continue;
-      }
+    }
+
+    private List<FileSide> fastest(FileRounds result, Step step) {
+      return sides.peers.stream()
+          .min(Comparator.comparingDouble(side -> result.median(side, step)))
+          .stream()
+          .toList();
+    }
+
+    private void beside(
+        String row, FileSide peer, FileRounds result, Step step, long objectBytes, Table table) {
+      boolean exists = step == Step.EXISTS;
+      Goal unchecked = exists ? Goal.atLeast(10) : Goal.above(1);
+      Goal checked = exists || objectBytes <= 64 << 10 ? unchecked : Goal.NONE;
       table.row(
-          row + ": checked / checksum=off",
-          result.ratio(sides.checked, sides.unchecked, step),
-          Goal.atLeast(0.8));
-      for (FileSide loop : sides.loop) {
-        Goal goal = Goal.atLeast(step == Step.PUT ? 0.7 : 0.8);
-        table.row(
-            row + ": checksum=off / in place", result.ratio(sides.unchecked, loop, step), goal);
-        table.row(row + ": checked / in place", result.ratio(sides.checked, loop, step), goal);
+          row + ": checksum=off / " + peer.name(),
+          result.ratio(sides.unchecked, peer, step),
+          unchecked);
+      table.row(
+          row + ": checked / " + peer.name(), result.ratio(sides.checked, peer, step), checked);
+    }
+
+    private void addRow(String row, FileRounds result, Step step) {
+      double unit = step == Step.EXISTS ? FileRounds.EXISTS_KEYS * 1e3 : (double) FileRounds.BYTES;
+      rows.append("| ").append(row).append(" |");
+      for (FileSide side : sides.all()) {
+        rows.append(
+            result.has(side, step) ? " %.2f |".formatted(unit / result.median(side, step)) : " |");
       }
+      rows.append('\n');
     }
-    out.println();
-    out.print("GB/s, " + of + ":");
-    for (FileSide side : sides.all()) {
-      out.printf(
-          Locale.ROOT,
-          " %s %.2f %.2f;",
-          side.name(),
-          FileRounds.BYTES / result.median(side, Step.PUT),
-          FileRounds.BYTES / result.median(side, Step.GET));
+
+    /** Prints GB/s, and for {@code exists} millions of keys per second. */
+    void print(PrintStream out) {
+      List<String> names = sides.all().stream().map(FileSide::name).toList();
+      out.println();
+      out.println("| | " + String.join(" | ", names) + " |");
+      out.println("|---" + "|---".repeat(names.size()) + "|");
+      out.println(rows);
     }
-    out.println();
-    out.println();
   }
 }

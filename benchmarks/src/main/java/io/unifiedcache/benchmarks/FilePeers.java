@@ -21,7 +21,7 @@ final class FilePeers implements AutoCloseable {
 
   FilePeers(List<String> command) throws IOException {
     process = new PeerProcess(command);
-    for (String name : process.ask("names").split(",")) {
+    for (String name : process.ask("names").split(",", -1)) {
       sides.add(new Peer(name, sides.size()));
     }
   }

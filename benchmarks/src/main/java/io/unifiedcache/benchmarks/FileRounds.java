@@ -10,7 +10,6 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.ToLongFunction;
 
 /**
  * The rounds in which stores of files take turns, and what they took.
@@ -25,16 +24,22 @@ final class FileRounds {
 
   /** What a side is asked to do. */
   enum Step {
-    PUT("put", FileSide::put),
-    GET("get", FileSide::get),
-    EXISTS("exists", FileSide::exists);
+    PUT("put"),
+    GET("get"),
+    EXISTS("exists");
 
     final String text;
-    private final ToLongFunction<FileSide> of;
 
-    Step(String text, ToLongFunction<FileSide> of) {
+    Step(String text) {
       this.text = text;
-      this.of = of;
+    }
+
+    private long nanos(FileSide side) {
+      return switch (this) {
+        case PUT -> side.put();
+        case GET -> side.get();
+        case EXISTS -> side.exists();
+      };
     }
   }
 
@@ -73,7 +78,7 @@ final class FileRounds {
   private void round(FileSide side, boolean counts) {
     for (Step step : Step.values()) {
       if (step != Step.EXISTS || side.knowsKeys()) {
-        long took = step.of.applyAsLong(side);
+        long took = step.nanos(side);
         if (counts) {
           nanos(side).computeIfAbsent(step, unused -> new ArrayList<>()).add(took);
         }

@@ -25,7 +25,7 @@ import java.util.Map;
  * as many files that a store with a file per object would begin with, and the heap it then takes.
  */
 public final class Reopen {
-  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 2, /* rounds= */ 7);
+  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 1, /* rounds= */ 5);
   private static final int BATCH = 1_000;
   private static final long BYTES = 256;
 
