@@ -28,7 +28,9 @@ import picocli.CommandLine.Spec;
       BackendsCommand.class,
       VectorsCommand.class,
       ReplayCommand.class,
-      ConformCommand.class
+      ConformCommand.class,
+      VerifyCommand.class,
+      StatCommand.class
     })
 public final class Main implements Runnable {
   /** What was checked is wrong. */
