@@ -41,7 +41,7 @@ public final class CapacityRules {
    * A store with a small budget.
    *
    * @param capacity the budget, as the store tells it
-   * @param empty whether nothing is known to have been in it
+   * @param before its counters once it was open and emptied
    */
   private record Small(CacheStore store, long capacity, StoreStats before) {
     boolean empty() {
@@ -332,8 +332,12 @@ public final class CapacityRules {
         trial.expectEqual(
             "objects that were stored and neither removed nor evicted",
             count,
-            stats.stored() - stats.removed() - (stats.evicted() - small.before().evicted()));
+            left(stats) - left(small.before()));
       }
+    }
+
+    private static long left(StoreStats stats) {
+      return stats.stored() - stats.removed() - stats.evicted();
     }
 
     void removeAll() {
