@@ -58,8 +58,8 @@ final class LlamaLibrary {
       functions = load();
       loaded = functions;
       NativeFunction.ofVoid(functions, "llama_log_set", ValueLayout.ADDRESS, ValueLayout.ADDRESS)
-          .call(logCallback(), MemorySegment.NULL);
-      NativeFunction.ofVoid(functions, "llama_backend_init").call();
+          .run(logCallback(), MemorySegment.NULL);
+      NativeFunction.ofVoid(functions, "llama_backend_init").run();
     }
     return functions;
   }
@@ -105,10 +105,10 @@ final class LlamaLibrary {
                   ValueLayout.ADDRESS,
                   ValueLayout.ADDRESS,
                   ValueLayout.JAVA_INT)
-              .call(
+              .callInt(
                   scratch.allocateFrom("OMP_WAIT_POLICY"),
                   scratch.allocateFrom("passive"),
-                  /* overwrite= */ 0);
+                  /* overwrite */ 0);
       if (status != 0) {
         LOG.info("OMP_WAIT_POLICY cannot be set");
       }

@@ -112,25 +112,27 @@ final class LlamaModel implements AutoCloseable {
       throw new IllegalArgumentException("the model cannot be read: " + file);
     }
     this.file = file;
-    MemorySegment modelParameters = function(PARAMETERS, "llama_model_default_params").call(arena);
+    MemorySegment modelParameters =
+        function(PARAMETERS, "llama_model_default_params").callMemory(arena);
     model =
         function(ADDRESS, "llama_model_load_from_file", ADDRESS, PARAMETERS)
-            .call(arena.allocateFrom(file.toString()), modelParameters);
+            .callMemory(arena.allocateFrom(file.toString()), modelParameters);
     if (model.equals(MemorySegment.NULL)) {
       throw new IllegalArgumentException("llama.cpp cannot load " + file + "; its log says why");
     }
     context =
         function(ADDRESS, "llama_init_from_model", ADDRESS, PARAMETERS)
-            .call(model, contextParameters(contextTokens, batchTokens, threads));
+            .callMemory(model, contextParameters(contextTokens, batchTokens, threads));
     if (context.equals(MemorySegment.NULL)) {
       throw new IllegalArgumentException("llama.cpp cannot make a context; its log says why");
     }
-    vocabulary = function(ADDRESS, "llama_model_get_vocab", ADDRESS).call(model);
+    vocabulary = function(ADDRESS, "llama_model_get_vocab", ADDRESS).callMemory(model);
     tokenBuffer = arena.allocate(JAVA_INT, batchTokens);
   }
 
   private MemorySegment contextParameters(int contextTokens, int batchTokens, int threads) {
-    MemorySegment parameters = function(PARAMETERS, "llama_context_default_params").call(arena);
+    MemorySegment parameters =
+        function(PARAMETERS, "llama_context_default_params").callMemory(arena);
     set(parameters, CONTEXT_TOKENS, 512, contextTokens);
     set(parameters, BATCH_TOKENS, 2048, batchTokens);
     set(parameters, MICRO_BATCH_TOKENS, 512, batchTokens);
@@ -166,7 +168,7 @@ final class LlamaModel implements AutoCloseable {
       MemorySegment value = scratch.allocate(LONGEST_PIECE);
       int length =
           function(JAVA_INT, "llama_model_meta_val_str", ADDRESS, ADDRESS, ADDRESS, JAVA_LONG)
-              .call(model, scratch.allocateFrom(key), value, value.byteSize());
+              .callInt(model, scratch.allocateFrom(key), value, value.byteSize());
       return length < 0 ? Optional.empty() : Optional.of(value.getString(0));
     }
   }
@@ -199,14 +201,14 @@ final class LlamaModel implements AutoCloseable {
     try (Arena scratch = Arena.ofConfined()) {
       MemorySegment tokens = scratch.allocate(JAVA_INT, most);
       int count =
-          tokenize.call(
+          tokenize.callInt(
               vocabulary,
               scratch.allocateFrom(JAVA_BYTE, bytes),
               bytes.length,
               tokens,
               most,
-              /* addSpecial= */ true,
-              /* parseSpecial= */ false);
+              /* addSpecial */ true,
+              /* parseSpecial */ false);
       return tokens.asSlice(0, (long) count * Integer.BYTES).toArray(JAVA_INT);
     }
   }
@@ -217,7 +219,7 @@ final class LlamaModel implements AutoCloseable {
     try (Arena scratch = Arena.ofConfined()) {
       MemorySegment piece = scratch.allocate(LONGEST_PIECE);
       for (int token : tokens) {
-        int length = tokenToPiece.call(vocabulary, token, piece, LONGEST_PIECE, 0, false);
+        int length = tokenToPiece.callInt(vocabulary, token, piece, LONGEST_PIECE, 0, false);
         text.writeBytes(piece.asSlice(0, Math.max(0, length)).toArray(JAVA_BYTE));
       }
     }
@@ -232,8 +234,8 @@ final class LlamaModel implements AutoCloseable {
   void decode(int[] tokens, int from, int count) {
     MemorySegment.copy(tokens, from, tokenBuffer, JAVA_INT, 0, count);
     try (Arena scratch = Arena.ofConfined()) {
-      MemorySegment batch = batchGetOne.call(scratch, tokenBuffer, count);
-      int status = decode.call(context, batch);
+      MemorySegment batch = batchGetOne.callMemory(scratch, tokenBuffer, count);
+      int status = decode.callInt(context, batch);
       if (status != 0) {
         throw new IllegalStateException("llama.cpp cannot decode: status " + status);
       }
@@ -243,26 +245,26 @@ final class LlamaModel implements AutoCloseable {
   /** Returns a score for each token that may come next. */
   @SuppressWarnings("restricted") // A C array has no length.
   float[] logits() {
-    int tokens = function(JAVA_INT, "llama_vocab_n_tokens", ADDRESS).call(vocabulary);
-    MemorySegment logits = getLogits.call(context, -1);
+    int tokens = function(JAVA_INT, "llama_vocab_n_tokens", ADDRESS).callInt(vocabulary);
+    MemorySegment logits = getLogits.callMemory(context, -1);
     return logits.reinterpret((long) tokens * Float.BYTES).toArray(JAVA_FLOAT);
   }
 
   /** Drops the tokens from the given position on. */
   void truncate(int position) {
-    removeCells.call(context, PROMPT, position, -1);
+    removeCells.run(context, PROMPT, position, -1);
   }
 
   /** Returns the cached rows of the tokens from one position to another, as llama.cpp has them. */
   MemorySegment rows(Arena where, int from, int to) {
-    shareCells.call(context, PROMPT, CUT, from, to);
+    shareCells.run(context, PROMPT, CUT, from, to);
     try {
-      long bytes = getStateSize.call(context, CUT);
+      long bytes = getStateSize.callLong(context, CUT);
       MemorySegment state = where.allocate(bytes);
-      long written = getState.call(context, state, bytes, CUT);
+      long written = getState.callLong(context, state, bytes, CUT);
       return state.asSlice(0, written);
     } finally {
-      removeCells.call(context, CUT, -1, -1);
+      removeCells.run(context, CUT, -1, -1);
     }
   }
 
@@ -272,7 +274,7 @@ final class LlamaModel implements AutoCloseable {
    * @throws IllegalStateException if llama.cpp does not take them
    */
   void restore(MemorySegment state) {
-    long read = setState.call(context, state, state.byteSize(), PROMPT);
+    long read = setState.callLong(context, state, state.byteSize(), PROMPT);
     if (read != state.byteSize()) {
       throw new IllegalStateException("llama.cpp does not take the state of a sequence");
     }
@@ -280,8 +282,8 @@ final class LlamaModel implements AutoCloseable {
 
   @Override
   public void close() {
-    NativeFunction.ofVoid(library, "llama_free", ADDRESS).call(context);
-    NativeFunction.ofVoid(library, "llama_model_free", ADDRESS).call(model);
+    NativeFunction.ofVoid(library, "llama_free", ADDRESS).run(context);
+    NativeFunction.ofVoid(library, "llama_model_free", ADDRESS).run(model);
     arena.close();
   }
 }

@@ -18,7 +18,7 @@ import picocli.CommandLine.Spec;
     name = "llama-engine",
     description = "Answers prompts with Gemma 3, and keeps their pages in a store.",
     mixinStandardHelpOptions = true,
-    subcommands = {AskCommand.class, DemoCommand.class})
+    subcommands = {AskCommand.class, DemoCommand.class, RatioCommand.class})
 public final class Main implements Runnable {
   private static final int DEFECT = 3;
 

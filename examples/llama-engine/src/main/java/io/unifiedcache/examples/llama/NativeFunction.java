@@ -40,15 +40,29 @@ final class NativeFunction {
     return link(library, name, FunctionDescriptor.of(result, parameters));
   }
 
-  /**
-   * Calls the function. Where it returns a structure, an allocator comes before the arguments.
-   *
-   * @return what it returns; not to be asked for where it returns nothing
-   */
-  @SuppressWarnings("unchecked") // The caller knows what the function returns.
-  <T> T call(Object... arguments) {
+  /** Calls a function that returns nothing, or something that does not matter. */
+  void run(Object... arguments) {
+    Object unused = call(arguments);
+  }
+
+  /** Calls a function that returns an {@code int}. */
+  int callInt(Object... arguments) {
+    return (int) call(arguments);
+  }
+
+  /** Calls a function that returns a {@code long}. */
+  long callLong(Object... arguments) {
+    return (long) call(arguments);
+  }
+
+  /** Calls a function that returns a pointer; or a structure, then with an allocator in front. */
+  MemorySegment callMemory(Object... arguments) {
+    return (MemorySegment) call(arguments);
+  }
+
+  private Object call(Object... arguments) {
     try {
-      return (T) handle.invokeWithArguments(arguments);
+      return handle.invokeWithArguments(arguments);
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {
