@@ -93,7 +93,7 @@ final class LlamaLibrary {
 
   /**
    * Has threads that wait for each other sleep, unless the environment says otherwise: beside other
-   * busy processes, waiting in a loop takes ten times as long. OpenMP reads it as it is loaded.
+   * busy processes, waiting in a loop takes several times as long. OpenMP reads it as it is loaded.
    */
   private static void beGentle() {
     try (Arena scratch = Arena.ofConfined()) {
