@@ -24,6 +24,9 @@ import picocli.CommandLine.Spec;
     description = "External KV-cache stores for LLM engines, from the command line.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
+    footer =
+        "In a clone of the project, 'unified-cache demo llama' shows a language model whose prompts"
+            + " survive a restart.",
     subcommands = {
       BackendsCommand.class,
       VectorsCommand.class,
