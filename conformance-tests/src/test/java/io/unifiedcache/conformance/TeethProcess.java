@@ -78,7 +78,8 @@ final class TeethProcess implements AutoCloseable {
     PrintStream answers = System.out;
     // Whatever else is said is not an answer.
     System.setOut(System.err);
-    Teeth teeth = (Teeth) Class.forName(args[0]).getDeclaredConstructor().newInstance();
+    Teeth teeth =
+        Class.forName(args[0]).asSubclass(Teeth.class).getDeclaredConstructor().newInstance();
     List<Mutant> all = teeth.all().toList();
     for (int i = 1; i < args.length; i++) {
       int place = Integer.parseInt(args[i]);

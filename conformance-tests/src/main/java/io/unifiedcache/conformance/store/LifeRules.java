@@ -468,8 +468,9 @@ public final class LifeRules {
       script.expect("a session with a read of a present and of an absent object", store.stats());
     }
     if (trial.has(Capability.RANGED_READ) && trial.has(Capability.REMOVE)) {
-      try (ReadSession ignored = store.openSession(keys.subList(2, 3), trial.soon())) {
+      try (ReadSession session = store.openSession(keys.subList(2, 3), trial.soon())) {
         script.remove(keys.subList(2, 3));
+        session.opened();
       }
       script.expect("a remove of an object that a session held open", store.stats());
     }

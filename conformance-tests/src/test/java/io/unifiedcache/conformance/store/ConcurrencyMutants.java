@@ -75,7 +75,7 @@ public final class ConcurrencyMutants {
 
   private static Mutant interrupted(String what, String says, Supplier<ReferenceStore> store) {
     return Mutant.ofStore(
-        Set.of("store.interrupt"), what, says, () -> StoreUnderTest.of("mutant", store::get));
+        Set.of("store.interrupt"), what, says, () -> StoreUnderTest.of("mutant", store));
   }
 
   private static Mutant mutant(String what, Supplier<ReferenceStore> store) {
