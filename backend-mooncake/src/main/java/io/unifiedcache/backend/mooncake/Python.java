@@ -1,0 +1,186 @@
+package io.unifiedcache.backend.mooncake;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The Python of this process: CPython, loaded from the shared library of an interpreter and
+ * initialised once, for good.
+ *
+ * <p>Whoever opens it shares it, as long as they name the same interpreter. Any thread may use it,
+ * one at a time, by {@link #enter}; it handles no signals. Thread-safe.
+ */
+// Loading a library is restricted, and this class is where it is loaded.
+@SuppressWarnings("restricted")
+final class Python {
+  private static final Logger LOG = LoggerFactory.getLogger(Python.class);
+
+  // What <dlfcn.h> of Linux calls RTLD_NOW and RTLD_GLOBAL.
+  private static final int LOAD_NOW = 2;
+  private static final int VISIBLE_TO_ALL = 0x100;
+
+  private static final MethodHandle OPEN =
+      system(
+          "dlopen",
+          FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
+  private static final MethodHandle ERROR =
+      system("dlerror", FunctionDescriptor.of(ValueLayout.ADDRESS));
+
+  private static @Nullable Python started;
+
+  private final PythonInterpreter interpreter;
+  private final CPython functions;
+
+  private Python(PythonInterpreter interpreter, CPython functions) {
+    this.interpreter = interpreter;
+    this.functions = functions;
+  }
+
+  /**
+   * Returns the Python of this process, which is started if it is not running.
+   *
+   * @param command an interpreter: its path, or its name on the {@code PATH}
+   * @param module a module that will be imported; one that the interpreter lacks is refused before
+   *     anything is loaded
+   * @throws CacheException naming what was tried and what to install, if the interpreter is not
+   *     there, lacks the module or has no shared library; or if Python runs already as that of
+   *     another interpreter
+   */
+  static synchronized Python open(String command, String module) {
+    PythonInterpreter asked = PythonInterpreter.ask(command, module);
+    if (!asked.hasModule()) {
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "Python %s of %s has no module %s"
+              .formatted(asked.version(), asked.executable(), module));
+    }
+    Python running = started;
+    if (running == null) {
+      running = start(asked);
+      started = running;
+    } else if (!running.interpreter.executable().equals(asked.executable())) {
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "this process runs the Python of %s already and cannot run that of %s as well"
+              .formatted(running.interpreter.executable(), asked.executable()));
+    }
+    return running;
+  }
+
+  private static Python start(PythonInterpreter interpreter) {
+    String library = load(interpreter);
+    try {
+      CPython functions = new CPython(lookup(library));
+      if (!functions.version().startsWith(interpreter.version() + ".")) {
+        throw new CacheException(
+            FailureCode.REFUSED,
+            "%s is of Python %s, but %s is %s"
+                .formatted(
+                    library, functions.version(), interpreter.executable(), interpreter.version()));
+      }
+      Python python = new Python(interpreter, functions);
+      if (!functions.isInitialized()) {
+        functions.initialize(interpreter.executable());
+        python.setModulePath();
+      }
+      LOG.info("Python {} runs in this process, from {}", interpreter.version(), library);
+      return python;
+    } catch (NoSuchElementException e) {
+      throw new CacheException(
+          FailureCode.REFUSED, "%s cannot be used: %s".formatted(library, e.getMessage()), e);
+    }
+  }
+
+  /**
+   * Loads the library and returns its name. Modules that are written in C expect its functions to
+   * be visible to all, which the lookups of Java do not bring about.
+   */
+  private static String load(PythonInterpreter interpreter) {
+    List<String> failures = new ArrayList<>();
+    for (String library : interpreter.libraries()) {
+      if (library.startsWith("/") && !Files.exists(Path.of(library))) {
+        failures.add(library + ": no such file");
+        continue;
+      }
+      String failure = load(library);
+      if (failure == null) {
+        return library;
+      }
+      failures.add(failure);
+    }
+    throw new CacheException(
+        FailureCode.REFUSED,
+        "Python %s of %s has no shared library that can be loaded; install it (on Debian the package libpython%s, with pyenv by building with PYTHON_CONFIGURE_OPTS=--enable-shared), or name an interpreter that has one by the option python. Tried: %s"
+            .formatted(
+                interpreter.version(),
+                interpreter.executable(),
+                interpreter.version(),
+                String.join("; ", failures)));
+  }
+
+  /** Loads a library, and returns what the loader says if that fails. */
+  private static @Nullable String load(String library) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment handle =
+          (MemorySegment) OPEN.invokeExact(arena.allocateFrom(library), LOAD_NOW | VISIBLE_TO_ALL);
+      if (handle.address() != 0) {
+        return null;
+      }
+      MemorySegment error = (MemorySegment) ERROR.invokeExact();
+      return error.reinterpret(Long.MAX_VALUE).getString(0);
+    } catch (Throwable e) {
+      throw new IllegalStateException("the system's loader could not be called", e);
+    }
+  }
+
+  private static SymbolLookup lookup(String library) {
+    return library.startsWith("/")
+        ? SymbolLookup.libraryLookup(Path.of(library), Arena.global())
+        : SymbolLookup.libraryLookup(library, Arena.global());
+  }
+
+  private static MethodHandle system(String function, FunctionDescriptor descriptor) {
+    Linker linker = Linker.nativeLinker();
+    return linker.downcallHandle(linker.defaultLookup().findOrThrow(function), descriptor);
+  }
+
+  /** Makes the interpreter look for modules where the one that was asked looks for them. */
+  private void setModulePath() {
+    try (PythonFrame frame = enter()) {
+      List<String> path = interpreter.path();
+      long list = frame.list(path.size());
+      for (int i = 0; i < path.size(); i++) {
+        frame.set(list, i, path.get(i));
+      }
+      frame.setAttribute(frame.importModule("sys"), "path", list);
+    } catch (PythonException e) {
+      throw new CacheException(
+          FailureCode.INTERNAL,
+          "Python does not take the path of its modules: " + e.getMessage(),
+          e);
+    }
+  }
+
+  /**
+   * Waits for the lock of the interpreter and returns what this thread may do while it holds it,
+   * which is until that is closed.
+   */
+  PythonFrame enter() {
+    return new PythonFrame(functions);
+  }
+}
