@@ -1,7 +1,6 @@
 package io.unifiedcache.backend.mooncake;
 
-import io.unifiedcache.api.CacheException;
-import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -57,15 +56,14 @@ final class Python {
    * @param command an interpreter: its path, or its name on the {@code PATH}
    * @param module a module that will be imported; one that the interpreter lacks is refused before
    *     anything is loaded
-   * @throws CacheException naming what was tried and what to install, if the interpreter is not
+   * @throws LoadException naming what was tried and what to install, if the interpreter is not
    *     there, lacks the module or has no shared library; or if Python runs already as that of
    *     another interpreter
    */
-  static synchronized Python open(String command, String module) {
+  static synchronized Python open(String command, String module) throws LoadException {
     PythonInterpreter asked = PythonInterpreter.ask(command, module);
     if (!asked.hasModule()) {
-      throw new CacheException(
-          FailureCode.REFUSED,
+      throw new LoadException(
           "Python %s of %s has no module %s"
               .formatted(asked.version(), asked.executable(), module));
     }
@@ -74,21 +72,19 @@ final class Python {
       running = start(asked);
       started = running;
     } else if (!running.interpreter.executable().equals(asked.executable())) {
-      throw new CacheException(
-          FailureCode.REFUSED,
+      throw new LoadException(
           "this process runs the Python of %s already and cannot run that of %s as well"
               .formatted(running.interpreter.executable(), asked.executable()));
     }
     return running;
   }
 
-  private static Python start(PythonInterpreter interpreter) {
+  private static Python start(PythonInterpreter interpreter) throws LoadException {
     String library = load(interpreter);
     try {
       CPython functions = new CPython(lookup(library));
       if (!functions.version().startsWith(interpreter.version() + ".")) {
-        throw new CacheException(
-            FailureCode.REFUSED,
+        throw new LoadException(
             "%s is of Python %s, but %s is %s"
                 .formatted(
                     library, functions.version(), interpreter.executable(), interpreter.version()));
@@ -101,8 +97,7 @@ final class Python {
       LOG.info("Python {} runs in this process, from {}", interpreter.version(), library);
       return python;
     } catch (NoSuchElementException e) {
-      throw new CacheException(
-          FailureCode.REFUSED, "%s cannot be used: %s".formatted(library, e.getMessage()), e);
+      throw new LoadException("%s cannot be used: %s".formatted(library, e.getMessage()), e);
     }
   }
 
@@ -110,7 +105,7 @@ final class Python {
    * Loads the library and returns its name. Modules that are written in C expect its functions to
    * be visible to all, which the lookups of Java do not bring about.
    */
-  private static String load(PythonInterpreter interpreter) {
+  private static String load(PythonInterpreter interpreter) throws LoadException {
     List<String> failures = new ArrayList<>();
     for (String library : interpreter.libraries()) {
       if (library.startsWith("/") && !Files.exists(Path.of(library))) {
@@ -123,8 +118,7 @@ final class Python {
       }
       failures.add(failure);
     }
-    throw new CacheException(
-        FailureCode.REFUSED,
+    throw new LoadException(
         "Python %s of %s has no shared library that can be loaded; install it (on Debian the package libpython%s, with pyenv by building with PYTHON_CONFIGURE_OPTS=--enable-shared), or name an interpreter that has one by the option python. Tried: %s"
             .formatted(
                 interpreter.version(),
@@ -160,19 +154,11 @@ final class Python {
   }
 
   /** Makes the interpreter look for modules where the one that was asked looks for them. */
-  private void setModulePath() {
+  private void setModulePath() throws LoadException {
     try (PythonFrame frame = enter()) {
-      List<String> path = interpreter.path();
-      long list = frame.list(path.size());
-      for (int i = 0; i < path.size(); i++) {
-        frame.set(list, i, path.get(i));
-      }
-      frame.setAttribute(frame.importModule("sys"), "path", list);
+      frame.setAttribute(frame.importModule("sys"), "path", frame.texts(interpreter.path()));
     } catch (PythonException e) {
-      throw new CacheException(
-          FailureCode.INTERNAL,
-          "Python does not take the path of its modules: " + e.getMessage(),
-          e);
+      throw new LoadException("Python does not take the path of its modules: " + e.getMessage(), e);
     }
   }
 
@@ -182,5 +168,10 @@ final class Python {
    */
   PythonFrame enter() {
     return new PythonFrame(functions);
+  }
+
+  @Override
+  public String toString() {
+    return "Python " + interpreter.version() + " (" + interpreter.executable() + ")";
   }
 }

@@ -2,6 +2,7 @@ package io.unifiedcache.backend.mooncake;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +37,17 @@ final class PythonFrame implements AutoCloseable {
   /** Returns an attribute of an object, such as a method that is bound to it. */
   long attribute(long object, String name) throws PythonException {
     return own(python.attribute(object, name));
+  }
+
+  /** Tells whether an object has an attribute. */
+  boolean hasAttribute(long object, String name) {
+    long attribute = python.attribute(object, name);
+    if (attribute == 0) {
+      python.clearError();
+      return false;
+    }
+    python.decRef(attribute);
+    return true;
   }
 
   /** Sets an attribute of an object. */
@@ -81,6 +93,15 @@ final class PythonFrame implements AutoCloseable {
   /** Sets an entry of a dict. */
   void set(long dict, String key, long value) throws PythonException {
     require(python.setDictItem(dict, key, value) == 0);
+  }
+
+  /** Makes a list of texts. */
+  long texts(List<String> values) throws PythonException {
+    long list = list(values.size());
+    for (int i = 0; i < values.size(); i++) {
+      set(list, i, values.get(i));
+    }
+    return list;
   }
 
   /** Makes a list, each of whose items is to be set once before anything else sees the list. */

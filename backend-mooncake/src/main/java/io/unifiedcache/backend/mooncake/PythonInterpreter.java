@@ -1,7 +1,6 @@
 package io.unifiedcache.backend.mooncake;
 
-import io.unifiedcache.api.CacheException;
-import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -59,15 +58,14 @@ record PythonInterpreter(
    *
    * @param command its path, or its name on the {@code PATH}
    * @param module a module that is about to be imported
-   * @throws CacheException if there is no such program, or it does not answer like Python 3
+   * @throws LoadException if there is no such program, or it does not answer like Python 3
    */
-  static PythonInterpreter ask(String command, String module) {
+  static PythonInterpreter ask(String command, String module) throws LoadException {
     Process process;
     try {
       process = new ProcessBuilder(command, "-c", QUESTION, module).start();
     } catch (IOException e) {
-      throw new CacheException(
-          FailureCode.REFUSED,
+      throw new LoadException(
           "there is no Python interpreter %s (%s); install Python 3, or name an interpreter by the option python"
               .formatted(command, e.getMessage()),
           e);
@@ -75,8 +73,7 @@ record PythonInterpreter(
     try {
       // What it writes fits into the pipes.
       if (!process.waitFor(LONGEST_SECONDS, TimeUnit.SECONDS)) {
-        throw new CacheException(
-            FailureCode.TIMEOUT,
+        throw new LoadException(
             "the Python interpreter %s has not answered in %d s"
                 .formatted(command, LONGEST_SECONDS));
       }
@@ -84,19 +81,17 @@ record PythonInterpreter(
       List<String> texts = List.of(answer.split("\0"));
       if (process.exitValue() != 0 || texts.size() < ANSWERS) {
         String errors = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
-        throw new CacheException(
-            FailureCode.REFUSED,
+        throw new LoadException(
             "%s does not answer like Python 3 (status %d): %s%s"
                 .formatted(command, process.exitValue(), answer, errors.strip()));
       }
       return of(texts);
     } catch (IOException e) {
-      throw new CacheException(
-          FailureCode.IO, "the Python interpreter %s cannot be asked: %s".formatted(command, e), e);
+      throw new LoadException(
+          "the Python interpreter %s cannot be asked: %s".formatted(command, e), e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new CacheException(
-          FailureCode.CANCELLED, "interrupted while asking the Python interpreter " + command, e);
+      throw new LoadException("interrupted while asking the Python interpreter " + command, e);
     } finally {
       process.destroyForcibly();
     }

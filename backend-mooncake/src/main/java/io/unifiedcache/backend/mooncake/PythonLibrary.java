@@ -1,0 +1,111 @@
+package io.unifiedcache.backend.mooncake;
+
+import org.jspecify.annotations.Nullable;
+
+/** Mooncake's Python package, imported into the Python of this process. */
+final class PythonLibrary implements ClientLibrary {
+  private static final String MODULE = "mooncake.store";
+  private static final String USUAL_INTERPRETER = "python3";
+
+  private static @Nullable PythonLibrary loaded;
+
+  private final Python python;
+  private final long storeClass;
+  private final long configClass;
+
+  /** What says that an object is pinned softly, or 0 where a flag does. */
+  private final long softPinAction;
+
+  private PythonLibrary(Python python, PythonFrame frame) throws PythonException {
+    this.python = python;
+    long module = frame.importModule(MODULE);
+    storeClass = frame.keep(frame.attribute(module, "MooncakeDistributedStore"));
+    configClass = frame.keep(frame.attribute(module, "ReplicateConfig"));
+    softPinAction =
+        frame.hasAttribute(configClass, "with_soft_pin")
+            ? 0
+            : frame.keep(frame.attribute(frame.attribute(module, "SoftPinAction"), "ENABLE"));
+    for (PythonClient.Method method : PythonClient.Method.values()) {
+      long unused = frame.attribute(storeClass, method.nameInPython());
+    }
+  }
+
+  /**
+   * Starts Python in this process, unless it runs already, and imports the package.
+   *
+   * @param interpreter the interpreter that has the package; null for {@code python3}
+   */
+  static synchronized PythonLibrary load(@Nullable String interpreter) throws LoadException {
+    Python python = Python.open(interpreter == null ? USUAL_INTERPRETER : interpreter, MODULE);
+    PythonLibrary library = loaded;
+    if (library == null) {
+      library = importInto(python);
+      loaded = library;
+    }
+    return library;
+  }
+
+  private static PythonLibrary importInto(Python python) throws LoadException {
+    try (PythonFrame frame = python.enter()) {
+      return new PythonLibrary(python, frame);
+    } catch (PythonException e) {
+      throw new LoadException(
+          "%s cannot use Mooncake's package: %s. It needs mooncake-transfer-engine 0.3.12 or newer"
+                  .formatted(python, e.getMessage())
+              + " (without CUDA: mooncake-transfer-engine-non-cuda) and, on Debian, the packages"
+              + " libibverbs1, librdmacm1, libnuma1 and libcurl4",
+          e);
+    }
+  }
+
+  @Override
+  public String description() {
+    return MODULE + " of " + python;
+  }
+
+  @Override
+  public MooncakeClient setUp(ClientSetup setup) throws ClientException {
+    try (PythonFrame frame = python.enter()) {
+      long config = config(frame, setup);
+      long store = frame.call(storeClass);
+      long named = frame.dict();
+      if (!setup.tenant().isEmpty()) {
+        frame.set(named, "tenant_id", frame.text(setup.tenant()));
+      }
+      long answer =
+          frame.toLong(
+              frame.callNamed(
+                  frame.attribute(store, "setup"),
+                  named,
+                  frame.text(setup.localHostname()),
+                  frame.text(setup.metadataServer()),
+                  frame.integer(setup.globalSegmentSize()),
+                  frame.integer(setup.localBufferSize()),
+                  frame.text(setup.protocol()),
+                  frame.text(setup.deviceName()),
+                  frame.text(setup.masterServerAddress())));
+      if (answer != 0) {
+        throw new ClientException("Mooncake's setup answered " + answer);
+      }
+      return new PythonClient(python, this, setup, frame, store, config);
+    } catch (PythonException e) {
+      throw new ClientException("Mooncake's setup failed: " + e.getMessage(), e);
+    }
+  }
+
+  /** Makes a configuration of puts. */
+  long config(PythonFrame frame, ClientSetup setup) throws PythonException {
+    long config = frame.call(configClass);
+    frame.setAttribute(config, "replica_num", frame.integer(setup.replicaNum()));
+    frame.setAttribute(config, "with_hard_pin", frame.bool(setup.hardPin()));
+    if (setup.softPin()) {
+      if (softPinAction == 0) {
+        frame.setAttribute(config, "with_soft_pin", frame.bool(true));
+      } else {
+        frame.setAttribute(config, "soft_pin_action", softPinAction);
+      }
+    }
+    frame.setAttribute(config, "preferred_segments", frame.texts(setup.preferredSegments()));
+    return config;
+  }
+}
