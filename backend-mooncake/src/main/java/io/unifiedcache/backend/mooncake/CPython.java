@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 // Calls into a library are restricted, and this class is where they are made.
 @SuppressWarnings("restricted")
 final class CPython {
+  private static final int WITHOUT_SIGNAL_HANDLERS = 0;
+
   private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
   private static final ValueLayout.OfByte BYTE = ValueLayout.JAVA_BYTE;
   private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
@@ -153,7 +155,7 @@ final class CPython {
     // The interpreter keeps the address. A wchar_t has four bytes wherever this runs.
     MemorySegment name = Arena.global().allocateFrom(executable, StandardCharsets.UTF_32LE);
     callVoid(setProgramName, name.address());
-    callVoid(initialize, /* handlers= */ 0);
+    callVoid(initialize, WITHOUT_SIGNAL_HANDLERS);
     long unused = callLong(saveThread);
   }
 

@@ -53,28 +53,18 @@ final class Python {
   /**
    * Returns the Python of this process, which is started if it is not running.
    *
-   * @param command an interpreter: its path, or its name on the {@code PATH}
-   * @param module a module that will be imported; one that the interpreter lacks is refused before
-   *     anything is loaded
-   * @throws LoadException naming what was tried and what to install, if the interpreter is not
-   *     there, lacks the module or has no shared library; or if Python runs already as that of
-   *     another interpreter
+   * @throws LoadException if the interpreter has no shared library that can be loaded, naming what
+   *     was tried and what to install; or if Python runs already as that of another interpreter
    */
-  static synchronized Python open(String command, String module) throws LoadException {
-    PythonInterpreter asked = PythonInterpreter.ask(command, module);
-    if (!asked.hasModule()) {
-      throw new LoadException(
-          "Python %s of %s has no module %s"
-              .formatted(asked.version(), asked.executable(), module));
-    }
+  static synchronized Python of(PythonInterpreter interpreter) throws LoadException {
     Python running = started;
     if (running == null) {
-      running = start(asked);
+      running = start(interpreter);
       started = running;
-    } else if (!running.interpreter.executable().equals(asked.executable())) {
+    } else if (!running.interpreter.executable().equals(interpreter.executable())) {
       throw new LoadException(
-          "this process runs the Python of %s already and cannot run that of %s as well"
-              .formatted(running.interpreter.executable(), asked.executable()));
+          "this process runs %s already and cannot run %s as well"
+              .formatted(running.interpreter, interpreter));
     }
     return running;
   }
@@ -85,16 +75,15 @@ final class Python {
       CPython functions = new CPython(lookup(library));
       if (!functions.version().startsWith(interpreter.version() + ".")) {
         throw new LoadException(
-            "%s is of Python %s, but %s is %s"
-                .formatted(
-                    library, functions.version(), interpreter.executable(), interpreter.version()));
+            "%s is the library of Python %s, not that of %s"
+                .formatted(library, functions.version(), interpreter));
       }
       Python python = new Python(interpreter, functions);
       if (!functions.isInitialized()) {
         functions.initialize(interpreter.executable());
         python.setModulePath();
       }
-      LOG.info("Python {} runs in this process, from {}", interpreter.version(), library);
+      LOG.info("{} runs in this process, from {}", interpreter, library);
       return python;
     } catch (NoSuchElementException e) {
       throw new LoadException("%s cannot be used: %s".formatted(library, e.getMessage()), e);
@@ -105,7 +94,7 @@ final class Python {
    * Loads the library and returns its name. Modules that are written in C expect its functions to
    * be visible to all, which the lookups of Java do not bring about.
    */
-  private static String load(PythonInterpreter interpreter) throws LoadException {
+  static String load(PythonInterpreter interpreter) throws LoadException {
     List<String> failures = new ArrayList<>();
     for (String library : interpreter.libraries()) {
       if (library.startsWith("/") && !Files.exists(Path.of(library))) {
@@ -119,12 +108,11 @@ final class Python {
       failures.add(failure);
     }
     throw new LoadException(
-        "Python %s of %s has no shared library that can be loaded; install it (on Debian the package libpython%s, with pyenv by building with PYTHON_CONFIGURE_OPTS=--enable-shared), or name an interpreter that has one by the option python. Tried: %s"
-            .formatted(
-                interpreter.version(),
-                interpreter.executable(),
-                interpreter.version(),
-                String.join("; ", failures)));
+        ("%s has no shared library that can be loaded; install it (on Debian the package"
+                + " libpython%s, with pyenv by building with"
+                + " PYTHON_CONFIGURE_OPTS=--enable-shared), or name an interpreter that has one by"
+                + " the option python. Tried: %s")
+            .formatted(interpreter, interpreter.version(), String.join("; ", failures)));
   }
 
   /** Loads a library, and returns what the loader says if that fails. */
@@ -172,6 +160,6 @@ final class Python {
 
   @Override
   public String toString() {
-    return "Python " + interpreter.version() + " (" + interpreter.executable() + ")";
+    return interpreter.toString();
   }
 }

@@ -1,7 +1,10 @@
 package io.unifiedcache.backend.mooncake;
 
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -48,7 +51,7 @@ final class PythonClient implements MooncakeClient.Scattering {
   private final ClientSetup setup;
 
   // Kept until close.
-  private final long[] methods = new long[Method.values().length];
+  private final Map<Method, Long> methods = new EnumMap<>(Method.class);
   private final long config;
 
   /**
@@ -70,7 +73,7 @@ final class PythonClient implements MooncakeClient.Scattering {
     this.setup = setup;
     for (Method method : Method.values()) {
       // A method that is bound to its object keeps it.
-      methods[method.ordinal()] = frame.keep(frame.attribute(store, method.nameInPython()));
+      methods.put(method, frame.keep(frame.attribute(store, method.nameInPython())));
     }
     this.config = frame.keep(config);
   }
@@ -192,16 +195,14 @@ final class PythonClient implements MooncakeClient.Scattering {
   public void close() {
     try (PythonFrame frame = python.enter()) {
       try {
-        long answer = frame.toLong(frame.call(methods[Method.CLOSE.ordinal()]));
+        long answer = frame.toLong(call(frame, Method.CLOSE));
         if (answer != 0) {
           LOG.warn("Mooncake's close answered {}", answer);
         }
       } catch (PythonException e) {
         LOG.warn("Mooncake's close failed", e);
       }
-      for (long method : methods) {
-        frame.drop(method);
-      }
+      methods.values().forEach(frame::drop);
       frame.drop(config);
     }
   }
@@ -215,7 +216,7 @@ final class PythonClient implements MooncakeClient.Scattering {
   /** Calls a method that answers with a list of numbers. */
   private long[] numbers(Method method, int size, Arguments arguments) throws ClientException {
     try (PythonFrame frame = python.enter()) {
-      return frame.toLongs(frame.call(methods[method.ordinal()], arguments.in(frame)), size);
+      return frame.toLongs(call(frame, method, arguments.in(frame)), size);
     } catch (PythonException e) {
       throw failure(method, e);
     }
@@ -224,10 +225,14 @@ final class PythonClient implements MooncakeClient.Scattering {
   /** Calls a method that answers with a number. */
   private long number(Method method, Arguments arguments) throws ClientException {
     try (PythonFrame frame = python.enter()) {
-      return frame.toLong(frame.call(methods[method.ordinal()], arguments.in(frame)));
+      return frame.toLong(call(frame, method, arguments.in(frame)));
     } catch (PythonException e) {
       throw failure(method, e);
     }
+  }
+
+  private long call(PythonFrame frame, Method method, long... arguments) throws PythonException {
+    return frame.call(Objects.requireNonNull(methods.get(method)), arguments);
   }
 
   private static ClientException failure(Method method, PythonException e) {

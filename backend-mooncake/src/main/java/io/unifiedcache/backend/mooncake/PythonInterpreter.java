@@ -66,7 +66,8 @@ record PythonInterpreter(
       process = new ProcessBuilder(command, "-c", QUESTION, module).start();
     } catch (IOException e) {
       throw new LoadException(
-          "there is no Python interpreter %s (%s); install Python 3, or name an interpreter by the option python"
+          ("there is no Python interpreter %s (%s); install Python 3, or name an interpreter by"
+                  + " the option python")
               .formatted(command, e.getMessage()),
           e);
     }
@@ -123,5 +124,10 @@ record PythonInterpreter(
         List.copyOf(libraries),
         answer.subList(ANSWERS, answer.size()),
         answer.get(3).equals("True"));
+  }
+
+  @Override
+  public String toString() {
+    return "Python %s (%s)".formatted(version, executable);
   }
 }

@@ -7,6 +7,11 @@ final class PythonLibrary implements ClientLibrary {
   private static final String MODULE = "mooncake.store";
   private static final String USUAL_INTERPRETER = "python3";
 
+  private static final String TO_INSTALL =
+      "what is needed is Mooncake's package, 0.3.12 or newer (pip install mooncake-transfer-engine,"
+          + " or mooncake-transfer-engine-non-cuda without a GPU), and its libraries (on Debian"
+          + " libibverbs1, librdmacm1, libnuma1 and libcurl4)";
+
   private static @Nullable PythonLibrary loaded;
 
   private final Python python;
@@ -16,9 +21,13 @@ final class PythonLibrary implements ClientLibrary {
   /** What says that an object is pinned softly, or 0 where a flag does. */
   private final long softPinAction;
 
-  private PythonLibrary(Python python, PythonFrame frame) throws PythonException {
+  /**
+   * Creates a library.
+   *
+   * @param module the module {@code mooncake.store}, or what can stand in for it
+   */
+  PythonLibrary(Python python, PythonFrame frame, long module) throws PythonException {
     this.python = python;
-    long module = frame.importModule(MODULE);
     storeClass = frame.keep(frame.attribute(module, "MooncakeDistributedStore"));
     configClass = frame.keep(frame.attribute(module, "ReplicateConfig"));
     softPinAction =
@@ -36,7 +45,12 @@ final class PythonLibrary implements ClientLibrary {
    * @param interpreter the interpreter that has the package; null for {@code python3}
    */
   static synchronized PythonLibrary load(@Nullable String interpreter) throws LoadException {
-    Python python = Python.open(interpreter == null ? USUAL_INTERPRETER : interpreter, MODULE);
+    PythonInterpreter asked =
+        PythonInterpreter.ask(interpreter == null ? USUAL_INTERPRETER : interpreter, MODULE);
+    if (!asked.hasModule()) {
+      throw new LoadException("%s has no module %s; %s".formatted(asked, MODULE, TO_INSTALL));
+    }
+    Python python = Python.of(asked);
     PythonLibrary library = loaded;
     if (library == null) {
       library = importInto(python);
@@ -47,13 +61,11 @@ final class PythonLibrary implements ClientLibrary {
 
   private static PythonLibrary importInto(Python python) throws LoadException {
     try (PythonFrame frame = python.enter()) {
-      return new PythonLibrary(python, frame);
+      return new PythonLibrary(python, frame, frame.importModule(MODULE));
     } catch (PythonException e) {
       throw new LoadException(
-          "%s cannot use Mooncake's package: %s. It needs mooncake-transfer-engine 0.3.12 or newer"
-                  .formatted(python, e.getMessage())
-              + " (without CUDA: mooncake-transfer-engine-non-cuda) and, on Debian, the packages"
-              + " libibverbs1, librdmacm1, libnuma1 and libcurl4",
+          "%s cannot use its module %s: %s; %s"
+              .formatted(python, MODULE, e.getMessage(), TO_INSTALL),
           e);
     }
   }
