@@ -34,4 +34,21 @@ record ClientSetup(
   ClientSetup {
     preferredSegments = List.copyOf(preferredSegments);
   }
+
+  /** Returns this with another name of the host. */
+  ClientSetup at(String hostname) {
+    return new ClientSetup(
+        hostname,
+        metadataServer,
+        globalSegmentSize,
+        localBufferSize,
+        protocol,
+        deviceName,
+        masterServerAddress,
+        tenant,
+        replicaNum,
+        softPin,
+        hardPin,
+        preferredSegments);
+  }
 }

@@ -12,10 +12,13 @@ import io.unifiedcache.api.config.Settings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +34,9 @@ import org.jspecify.annotations.Nullable;
  * @param setup how a client joins the cluster; the host name may lack a port
  * @param ioThreads how many calls to the client run at once
  * @param stagingBytes the bytes of memory to copy through
+ * @param masterMetricsPort the port of the master's HTTP interface
+ * @param lease how long the master leases an object that is looked up or read
+ * @param quarantine how long memory is left alone after a transfer has failed
  */
 record MooncakeSettings(
     Choice choice,
@@ -38,7 +44,10 @@ record MooncakeSettings(
     @Nullable String library,
     ClientSetup setup,
     int ioThreads,
-    long stagingBytes) {
+    long stagingBytes,
+    int masterMetricsPort,
+    Duration lease,
+    Duration quarantine) {
   /** Which client code to load. */
   enum Choice {
     /** The first that can be loaded. */
@@ -140,6 +149,31 @@ record MooncakeSettings(
           .where("at least 1MiB", size -> size.bytes() >= 1 << 20)
           .withDefault(ByteSize.parse("64MiB"));
 
+  static final Option<Long> MASTER_METRICS_PORT =
+      Option.number(
+              "master_metrics_port",
+              "The port of the master's HTTP interface, which tells what a clear has left; or"
+                  + " MOONCAKE_MASTER_METRICS_PORT.",
+              1,
+              65535)
+          .withDefault(9003L);
+
+  static final Option<Duration> LEASE =
+      Option.duration(
+              "default_kv_lease_ttl",
+              "What the master was started with: how long an object that was looked up or read is"
+                  + " not removed.")
+          .withDefault(Duration.ofSeconds(10));
+
+  static final Option<Duration> QUARANTINE =
+      Option.duration(
+              "quarantine",
+              "How long memory is taken for in use after Mooncake has failed to move its bytes.")
+          .withDefault(Duration.ofMinutes(1));
+
+  /** The transports that move any memory of the host, registered or not, and no other. */
+  private static final Set<String> HOST_TRANSPORTS = Set.of("tcp", "rpc_only");
+
   static final List<Option<?>> OPTIONS =
       List.of(
           MASTER_SERVER_ADDRESS,
@@ -159,7 +193,10 @@ record MooncakeSettings(
           PYTHON,
           LIBRARY,
           IO_THREADS,
-          STAGING);
+          STAGING,
+          MASTER_METRICS_PORT,
+          LEASE,
+          QUARANTINE);
 
   private static final List<String> CONFIG_VARIABLES =
       List.of("MOONCAKE_CONFIG_PATH", "SGLANG_HICACHE_MOONCAKE_CONFIG_PATH");
@@ -186,6 +223,7 @@ record MooncakeSettings(
     ByteSize segment = sources.get(GLOBAL_SEGMENT_SIZE, "MOONCAKE_GLOBAL_SEGMENT_SIZE");
     ByteSize buffer = sources.get(LOCAL_BUFFER_SIZE, "MOONCAKE_LOCAL_BUFFER_SIZE");
     String tenant = sources.get(TENANT_ID, "MOONCAKE_TENANT_ID");
+    long metricsPort = sources.get(MASTER_METRICS_PORT, "MOONCAKE_MASTER_METRICS_PORT");
     long replicas = sources.get(REPLICA_NUM);
     boolean softPin = sources.get(SOFT_PIN);
     boolean hardPin = sources.get(HARD_PIN);
@@ -203,7 +241,7 @@ record MooncakeSettings(
             segment.bytes(),
             buffer.bytes(),
             // Mooncake compares it letter by letter.
-            protocol.strip().toLowerCase(java.util.Locale.ROOT),
+            protocol.strip().toLowerCase(Locale.ROOT),
             deviceName.strip(),
             master.orElseThrow().strip(),
             tenant.strip(),
@@ -217,7 +255,20 @@ record MooncakeSettings(
                 .filter(name -> !name.isEmpty())
                 .toList()),
         Math.toIntExact(settings.get(IO_THREADS)),
-        settings.get(STAGING).bytes());
+        settings.get(STAGING).bytes(),
+        Math.toIntExact(metricsPort),
+        settings.get(LEASE),
+        settings.get(QUARANTINE));
+  }
+
+  /** Tells whether the transport moves registered memory only. */
+  boolean onlyRegistered() {
+    return !HOST_TRANSPORTS.contains(setup.protocol());
+  }
+
+  /** Tells whether the transport can move memory of devices. */
+  boolean reachesDevices() {
+    return !HOST_TRANSPORTS.contains(setup.protocol());
   }
 
   /** Where values come from, and what is wrong with them. */

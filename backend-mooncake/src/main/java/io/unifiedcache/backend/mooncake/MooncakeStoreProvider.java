@@ -1,7 +1,5 @@
 package io.unifiedcache.backend.mooncake;
 
-import io.unifiedcache.api.CacheException;
-import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.CacheStore;
@@ -43,8 +41,6 @@ public final class MooncakeStoreProvider implements CacheStoreProvider {
 
   @Override
   public CacheStore open(Settings settings, StoreContext context) {
-    MooncakeSettings own = MooncakeSettings.of(settings, System.getenv());
-    throw new CacheException(
-        FailureCode.REFUSED, "no client of Mooncake can be loaded for " + own.setup());
+    return MooncakeStore.open(MooncakeSettings.of(settings, System.getenv()), context);
   }
 }

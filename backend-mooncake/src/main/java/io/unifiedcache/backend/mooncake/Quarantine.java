@@ -1,0 +1,36 @@
+package io.unifiedcache.backend.mooncake;
+
+import io.unifiedcache.api.MemoryState;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Memory that the transport may still be at after a call has failed. Mooncake does not say when it
+ * has let go: that is taken for granted when as much time has passed as the transport gives a
+ * transfer that makes no progress, or when the client has been closed. Thread-safe.
+ */
+final class Quarantine {
+  private final Duration period;
+  private final Set<CompletableFuture<Void>> kept = ConcurrentHashMap.newKeySet();
+
+  Quarantine(Duration period) {
+    this.period = period;
+  }
+
+  /** Begins a quarantine. */
+  MemoryState.InUse begin() {
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    kept.add(released);
+    released.completeOnTimeout(null, period.toNanos(), TimeUnit.NANOSECONDS);
+    released.thenRun(() -> kept.remove(released));
+    return new MemoryState.InUse(released.minimalCompletionStage());
+  }
+
+  /** Ends every quarantine: the client is gone. */
+  void end() {
+    kept.forEach(released -> released.complete(null));
+  }
+}
