@@ -52,7 +52,8 @@ class Rounds:
         self.store = store
         self.size = object_bytes
         self.source = Memory(store, round_bytes)
-        self.source.area[:] = random.randbytes(round_bytes)
+        for at in range(0, round_bytes, object_bytes):
+            self.source.area[at : at + object_bytes] = random.randbytes(object_bytes)
         self.target = Memory(store, round_bytes)
         places = range(round_bytes // object_bytes)
         self.batches = [list(places[i : i + batch]) for i in range(0, len(places), batch)]

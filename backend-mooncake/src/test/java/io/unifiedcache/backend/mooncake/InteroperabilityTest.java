@@ -196,7 +196,7 @@ class InteroperabilityTest {
 
   /** Returns the folder of the modules of the interpreter that has Mooncake's. */
   private static Path mooncakeModules() throws IOException {
-    Path lib = Installation.python().getParent().resolveSibling("lib");
+    Path lib = Installation.python().resolve("../../lib").normalize();
     try (Stream<Path> versions = Files.list(lib)) {
       return versions.findFirst().orElseThrow().resolve("site-packages");
     }

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Interpreters that are not what they should be, played by scripts of the shell. */
 class PythonInterpreterTest {
-  @TempDir Path folder;
+  @TempDir Path folder = Path.of("set by JUnit");
 
   @Test
   void ask_programThatIsNotThere_saysWhatToInstall() {

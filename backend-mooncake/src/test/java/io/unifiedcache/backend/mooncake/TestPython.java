@@ -20,7 +20,7 @@ final class TestPython {
       usual = PythonInterpreter.ask("python3", "sys");
       String unused = Python.load(usual);
     } catch (LoadException e) {
-      return Assumptions.abort(e.getMessage());
+      return Assumptions.abort(String.valueOf(e.getMessage()));
     }
     return Python.of(usual);
   }
