@@ -115,7 +115,9 @@ final class MooncakeStore implements CacheStore {
     limits = Limits.of(settings.lease());
     devices = settings.reachesDevices();
     openObjects =
-        client instanceof MooncakeClient.Scattering scattering ? new OpenObjects(scattering) : null;
+        client instanceof MooncakeClient.Scattering scattering
+            ? new OpenObjects(scattering, settings.lease())
+            : null;
     capabilities = capabilities(openObjects != null, devices);
     below =
         new Below(
@@ -124,6 +126,7 @@ final class MooncakeStore implements CacheStore {
             new Staging(registrations, settings.stagingBytes()),
             new Window(),
             new Quarantine(settings.quarantine()),
+            new Removals(),
             settings.onlyRegistered());
     transfers = new CallThreads(settings.ioThreads(), context.threads());
   }
@@ -273,6 +276,7 @@ final class MooncakeStore implements CacheStore {
     }
     enter(keys.size());
     try {
+      long since = below.removals().beginReading();
       List<Entry> entries = entries(keys);
       BitSet asked = open(entries);
       List<String> held = new ArrayList<>();
@@ -303,7 +307,7 @@ final class MooncakeStore implements CacheStore {
         release(held);
       }
       count(result, entries, /* moved= */ false, Counted.NOTHING);
-      return new MooncakeSession(this, List.copyOf(keys), result);
+      return new MooncakeSession(this, List.copyOf(keys), result, since);
     } finally {
       exit();
     }
@@ -324,12 +328,25 @@ final class MooncakeStore implements CacheStore {
                       call,
                       legal,
                       "remove",
-                      some -> below.client().remove(some, evenIfLeased),
+                      some -> evenIfLeased ? removeByForce(some) : remove(some),
                       (entry, answer) -> entry.settle(ObjectStatus.OK)));
       count(result, entries, /* moved= */ false, Counted.REMOVED);
       return result;
     } finally {
       exit();
+    }
+  }
+
+  private long[] remove(List<String> keys) throws ClientException {
+    return below.client().remove(keys, /* force= */ false);
+  }
+
+  private long[] removeByForce(List<String> keys) throws ClientException {
+    below.removals().begin(keys);
+    try {
+      return below.client().remove(keys, /* force= */ true);
+    } finally {
+      below.removals().end(keys);
     }
   }
 
@@ -551,9 +568,10 @@ final class MooncakeStore implements CacheStore {
   // Sessions.
 
   /** Reads ranges of the objects that a session has opened. */
-  BatchResult read(List<ReadOp> ops, List<ObjectKey> keys, BatchResult opened, Deadline by) {
+  BatchResult read(
+      List<ReadOp> ops, List<ObjectKey> keys, BatchResult opened, long since, Deadline by) {
     OpenObjects objects = openObjects;
-    if (objects == null || !(below.client() instanceof MooncakeClient.Scattering scattering)) {
+    if (objects == null) {
       throw new IllegalStateException("no session can have been opened");
     }
     enter(ops.size());
@@ -572,7 +590,7 @@ final class MooncakeStore implements CacheStore {
               transfers,
               entries,
               by,
-              (running, legal) -> new TransferCall(below, running).read(scattering, legal));
+              (running, legal) -> new TransferCall(below, running).read(objects, since, legal));
       boolean done = call == null || call.isDone();
       BatchResult result = result(entries, asked, call, done);
       if (call == null || done || call.giveUp()) {
@@ -605,8 +623,13 @@ final class MooncakeStore implements CacheStore {
     return entry;
   }
 
-  /** Lets go of objects that a session has opened. */
-  void release(List<String> keys) {
+  /** Ends a session that has opened objects. */
+  void end(List<String> keys) {
+    below.removals().endReading();
+    release(keys);
+  }
+
+  private void release(List<String> keys) {
     OpenObjects objects = openObjects;
     if (objects == null || keys.isEmpty() || closed) {
       return;
