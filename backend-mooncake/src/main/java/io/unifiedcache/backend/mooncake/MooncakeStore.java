@@ -30,6 +30,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -82,6 +83,7 @@ final class MooncakeStore implements CacheStore {
   private final @Nullable OpenObjects openObjects;
   private final CallThreads transfers;
   private final CallThreads control;
+  private final ThreadFactory threads;
 
   /** Guards the counters and the closing. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -128,7 +130,8 @@ final class MooncakeStore implements CacheStore {
             new Quarantine(settings.quarantine()),
             new Removals(),
             settings.onlyRegistered());
-    transfers = new CallThreads(settings.ioThreads(), context.threads());
+    threads = context.threads();
+    transfers = new CallThreads(settings.ioThreads(), threads);
   }
 
   /** Opens a store. */
@@ -517,34 +520,28 @@ final class MooncakeStore implements CacheStore {
       lock.unlock();
     }
     transfers.shutdown();
-    if (transfers.awaitEnd(0) && !control.isBusy() && control.later(this::end)) {
-      control.shutdown();
-      if (!control.awaitEnd(CLOSING_NANOS)) {
-        LOG.warn("Mooncake's client is still closing");
-      }
-      return;
-    }
     control.shutdown();
-    Thread last =
-        new Thread(
-            () -> {
-              while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
-                LOG.warn("a call to Mooncake's client does not end, so it is not closed yet");
-              }
-              end();
-            },
-            "mooncake-close");
-    last.setDaemon(true);
+    Thread last = threads.newThread(this::end);
     last.start();
-    try {
-      last.join(TimeUnit.NANOSECONDS.toMillis(CLOSING_NANOS));
-    } catch (InterruptedException e) {
+    boolean interrupted = false;
+    long end = System.nanoTime() + 2 * CLOSING_NANOS;
+    while (last.isAlive() && System.nanoTime() < end) {
+      try {
+        last.join(TimeUnit.NANOSECONDS.toMillis(CLOSING_NANOS));
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** Leaves the cluster, with no call at work. */
+  /** Leaves the cluster, once no call is at work. */
   private void end() {
+    while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
+      LOG.warn("Mooncake's client is not closed yet, since a call to it does not end");
+    }
     below.registrations().end();
     below.client().close();
     below.quarantine().end();
