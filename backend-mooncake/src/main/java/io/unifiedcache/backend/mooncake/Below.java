@@ -8,6 +8,7 @@ package io.unifiedcache.backend.mooncake;
  * @param staging memory to copy through
  * @param window what may be moved at once
  * @param quarantine the memory that it may still be at
+ * @param removals the objects that were removed from under readers
  * @param onlyRegistered whether it moves registered memory only
  */
 record Below(
@@ -16,4 +17,5 @@ record Below(
     Staging staging,
     Window window,
     Quarantine quarantine,
+    Removals removals,
     boolean onlyRegistered) {}

@@ -144,11 +144,6 @@ final class CallThreads {
     calls.forEach(Call::setLate);
   }
 
-  /** Tells whether a call is still at work, though its caller may have left. */
-  boolean isBusy() {
-    return !calls.isEmpty();
-  }
-
   /** Begins nothing more; ends the threads once what was begun is done. */
   void shutdown() {
     threads.shutdown();

@@ -14,10 +14,16 @@ final class MooncakeSession implements ReadSession {
   private final MooncakeStore store;
   private final List<ObjectKey> keys;
   private final BatchResult opened;
+  private final long since;
   private boolean closed;
 
-  /** Creates a session; what was opened is held open already, once for each key. */
-  MooncakeSession(MooncakeStore store, List<ObjectKey> keys, BatchResult opened) {
+  /**
+   * Creates a session; what was opened is held open already, once for each key.
+   *
+   * @param since when it was opened, as {@link Removals} counts
+   */
+  MooncakeSession(MooncakeStore store, List<ObjectKey> keys, BatchResult opened, long since) {
+    this.since = since;
     this.store = store;
     this.keys = keys;
     this.opened = opened;
@@ -32,14 +38,14 @@ final class MooncakeSession implements ReadSession {
   @Override
   public BatchResult read(List<ReadOp> ops, Deadline by) {
     requireOpen();
-    return store.read(ops, keys, opened, by);
+    return store.read(ops, keys, opened, since, by);
   }
 
   @Override
   public void close() {
     if (!closed) {
       closed = true;
-      store.release(MooncakeStore.openKeys(keys, opened));
+      store.end(MooncakeStore.openKeys(keys, opened));
     }
   }
 

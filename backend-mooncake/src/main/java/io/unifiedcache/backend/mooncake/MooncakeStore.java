@@ -30,6 +30,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -82,6 +83,7 @@ final class MooncakeStore implements CacheStore {
   private final @Nullable OpenObjects openObjects;
   private final CallThreads transfers;
   private final CallThreads control;
+  private final ThreadFactory threads;
 
   /** Guards the counters and the closing. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -115,7 +117,9 @@ final class MooncakeStore implements CacheStore {
     limits = Limits.of(settings.lease());
     devices = settings.reachesDevices();
     openObjects =
-        client instanceof MooncakeClient.Scattering scattering ? new OpenObjects(scattering) : null;
+        client instanceof MooncakeClient.Scattering scattering
+            ? new OpenObjects(scattering, settings.lease())
+            : null;
     capabilities = capabilities(openObjects != null, devices);
     below =
         new Below(
@@ -124,8 +128,10 @@ final class MooncakeStore implements CacheStore {
             new Staging(registrations, settings.stagingBytes()),
             new Window(),
             new Quarantine(settings.quarantine()),
+            new Removals(),
             settings.onlyRegistered());
-    transfers = new CallThreads(settings.ioThreads(), context.threads());
+    threads = context.threads();
+    transfers = new CallThreads(settings.ioThreads(), threads);
   }
 
   /** Opens a store. */
@@ -273,6 +279,7 @@ final class MooncakeStore implements CacheStore {
     }
     enter(keys.size());
     try {
+      long since = below.removals().beginReading();
       List<Entry> entries = entries(keys);
       BitSet asked = open(entries);
       List<String> held = new ArrayList<>();
@@ -303,7 +310,7 @@ final class MooncakeStore implements CacheStore {
         release(held);
       }
       count(result, entries, /* moved= */ false, Counted.NOTHING);
-      return new MooncakeSession(this, List.copyOf(keys), result);
+      return new MooncakeSession(this, List.copyOf(keys), result, since);
     } finally {
       exit();
     }
@@ -324,12 +331,25 @@ final class MooncakeStore implements CacheStore {
                       call,
                       legal,
                       "remove",
-                      some -> below.client().remove(some, evenIfLeased),
+                      some -> evenIfLeased ? removeByForce(some) : remove(some),
                       (entry, answer) -> entry.settle(ObjectStatus.OK)));
       count(result, entries, /* moved= */ false, Counted.REMOVED);
       return result;
     } finally {
       exit();
+    }
+  }
+
+  private long[] remove(List<String> keys) throws ClientException {
+    return below.client().remove(keys, /* force= */ false);
+  }
+
+  private long[] removeByForce(List<String> keys) throws ClientException {
+    below.removals().begin(keys);
+    try {
+      return below.client().remove(keys, /* force= */ true);
+    } finally {
+      below.removals().end(keys);
     }
   }
 
@@ -500,34 +520,28 @@ final class MooncakeStore implements CacheStore {
       lock.unlock();
     }
     transfers.shutdown();
-    if (transfers.awaitEnd(0) && !control.isBusy() && control.later(this::end)) {
-      control.shutdown();
-      if (!control.awaitEnd(CLOSING_NANOS)) {
-        LOG.warn("Mooncake's client is still closing");
-      }
-      return;
-    }
     control.shutdown();
-    Thread last =
-        new Thread(
-            () -> {
-              while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
-                LOG.warn("a call to Mooncake's client does not end, so it is not closed yet");
-              }
-              end();
-            },
-            "mooncake-close");
-    last.setDaemon(true);
+    Thread last = threads.newThread(this::end);
     last.start();
-    try {
-      last.join(TimeUnit.NANOSECONDS.toMillis(CLOSING_NANOS));
-    } catch (InterruptedException e) {
+    boolean interrupted = false;
+    long end = System.nanoTime() + 2 * CLOSING_NANOS;
+    while (last.isAlive() && System.nanoTime() < end) {
+      try {
+        last.join(TimeUnit.NANOSECONDS.toMillis(CLOSING_NANOS));
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** Leaves the cluster, with no call at work. */
+  /** Leaves the cluster, once no call is at work. */
   private void end() {
+    while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
+      LOG.warn("Mooncake's client is not closed yet, since a call to it does not end");
+    }
     below.registrations().end();
     below.client().close();
     below.quarantine().end();
@@ -551,9 +565,10 @@ final class MooncakeStore implements CacheStore {
   // Sessions.
 
   /** Reads ranges of the objects that a session has opened. */
-  BatchResult read(List<ReadOp> ops, List<ObjectKey> keys, BatchResult opened, Deadline by) {
+  BatchResult read(
+      List<ReadOp> ops, List<ObjectKey> keys, BatchResult opened, long since, Deadline by) {
     OpenObjects objects = openObjects;
-    if (objects == null || !(below.client() instanceof MooncakeClient.Scattering scattering)) {
+    if (objects == null) {
       throw new IllegalStateException("no session can have been opened");
     }
     enter(ops.size());
@@ -572,7 +587,7 @@ final class MooncakeStore implements CacheStore {
               transfers,
               entries,
               by,
-              (running, legal) -> new TransferCall(below, running).read(scattering, legal));
+              (running, legal) -> new TransferCall(below, running).read(objects, since, legal));
       boolean done = call == null || call.isDone();
       BatchResult result = result(entries, asked, call, done);
       if (call == null || done || call.giveUp()) {
@@ -605,8 +620,13 @@ final class MooncakeStore implements CacheStore {
     return entry;
   }
 
-  /** Lets go of objects that a session has opened. */
-  void release(List<String> keys) {
+  /** Ends a session that has opened objects. */
+  void end(List<String> keys) {
+    below.removals().endReading();
+    release(keys);
+  }
+
+  private void release(List<String> keys) {
     OpenObjects objects = openObjects;
     if (objects == null || keys.isEmpty() || closed) {
       return;

@@ -1,10 +1,12 @@
 package io.unifiedcache.backend.mooncake;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,16 +18,31 @@ import org.slf4j.LoggerFactory;
 final class OpenObjects {
   private static final Logger LOG = LoggerFactory.getLogger(OpenObjects.class);
 
+  /** How much of a lease may pass before it is renewed: reading an object does not. */
+  private static final int RENEWALS_PER_LEASE = 4;
+
   private final MooncakeClient.Scattering client;
+  private final long leaseNanos;
 
   /** Held while Mooncake begins or ends to hold objects open. */
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** How many read each object. Guarded by itself, and changed for new keys under the lock. */
-  private final Map<String, Integer> users = new HashMap<>();
+  /** Guarded by itself; objects come and go under the lock alone. */
+  private final Map<String, Held> held = new HashMap<>();
 
-  OpenObjects(MooncakeClient.Scattering client) {
+  private static final class Held {
+    int users;
+    long leasedAt;
+  }
+
+  OpenObjects(MooncakeClient.Scattering client, Duration lease) {
     this.client = client;
+    leaseNanos = lease.toNanos();
+  }
+
+  /** Returns the client, to read what is held open. */
+  MooncakeClient.Scattering client() {
+    return client;
   }
 
   /**
@@ -39,29 +56,85 @@ final class OpenObjects {
     lock.lock();
     try {
       List<String> fresh = new ArrayList<>(keys.size());
-      synchronized (users) {
+      synchronized (held) {
         for (String key : keys) {
-          if (!users.containsKey(key)) {
+          if (!held.containsKey(key)) {
             fresh.add(key);
           }
         }
       }
+      long now = System.nanoTime();
       Map<String, Long> begun = begin(fresh);
-      List<String> open = new ArrayList<>(keys.size());
-      for (int i = 0; i < answers.length; i++) {
-        String key = keys.get(i);
-        long answer = begun.getOrDefault(key, 0L);
-        if (answer >= 0) {
-          open.add(key);
-        } else {
-          answers[i] = answer;
+      synchronized (held) {
+        for (int i = 0; i < answers.length; i++) {
+          String key = keys.get(i);
+          Long answer = begun.get(key);
+          if (answer != null && answer < 0) {
+            answers[i] = answer;
+            continue;
+          }
+          if (answer != null) {
+            held.computeIfAbsent(key, any -> new Held()).leasedAt = now;
+          }
+          Objects.requireNonNull(held.get(key)).users++;
         }
       }
-      retain(open);
       return answers;
     } finally {
       lock.unlock();
     }
+  }
+
+  /**
+   * Has the leases of objects renewed that are held open, if a part of them has passed. One whose
+   * lease has run out may be another object by now, and is not to be read.
+   *
+   * @param keys distinct keys
+   * @return for each 0, or a negative number if it is not to be read
+   */
+  long[] renew(List<String> keys) throws ClientException {
+    long[] answers = new long[keys.size()];
+    long now = System.nanoTime();
+    if (dueFor(keys, now).isEmpty()) {
+      return answers;
+    }
+    lock.lock();
+    try {
+      List<String> due = dueFor(keys, now);
+      Map<String, Long> begun = begin(due);
+      synchronized (held) {
+        for (int i = 0; i < answers.length; i++) {
+          Held object = held.get(keys.get(i));
+          Long answer = begun.get(keys.get(i));
+          if (object == null || answer == null) {
+            continue;
+          }
+          if (now - object.leasedAt > leaseNanos) {
+            answers[i] = Answers.LEASE_EXPIRED;
+          } else if (answer < 0) {
+            answers[i] = answer;
+          } else {
+            object.leasedAt = now;
+          }
+        }
+      }
+      return answers;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private List<String> dueFor(List<String> keys, long now) {
+    List<String> due = new ArrayList<>();
+    synchronized (held) {
+      for (String key : keys) {
+        Held object = held.get(key);
+        if (object != null && now - object.leasedAt > leaseNanos / RENEWALS_PER_LEASE) {
+          due.add(key);
+        }
+      }
+    }
+    return due;
   }
 
   private Map<String, Long> begin(List<String> keys) throws ClientException {
@@ -77,7 +150,7 @@ final class OpenObjects {
             "%d answers for %d objects".formatted(answers.length, keys.size()));
       }
     } catch (ClientException e) {
-      // Some may have begun.
+      // Some may have begun. Those that had before are begun anew by the next to read them.
       end(keys);
       throw e;
     }
@@ -89,9 +162,9 @@ final class OpenObjects {
 
   /** Counts one more use of objects that are held open; never waits for Mooncake. */
   void retain(Collection<String> keys) {
-    synchronized (users) {
+    synchronized (held) {
       for (String key : keys) {
-        users.merge(key, 1, Integer::sum);
+        Objects.requireNonNull(held.get(key)).users++;
       }
     }
   }
@@ -101,10 +174,11 @@ final class OpenObjects {
     lock.lock();
     try {
       List<String> over = new ArrayList<>(keys.size());
-      synchronized (users) {
+      synchronized (held) {
         for (String key : keys) {
-          if (users.merge(key, -1, Integer::sum) == 0) {
-            users.remove(key);
+          Held object = held.get(key);
+          if (object != null && --object.users == 0) {
+            held.remove(key);
             over.add(key);
           }
         }

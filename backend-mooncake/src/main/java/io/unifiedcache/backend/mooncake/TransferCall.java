@@ -28,13 +28,16 @@ final class TransferCall {
   private static final int OBJECTS = 512;
 
   /** How often an object is put that finds no room, or is not there afterwards. */
-  private static final int ATTEMPTS = 5;
+  private static final int ATTEMPTS = 6;
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
 
   private final Below below;
   private final Call call;
   private boolean ranges;
+
+  /** Since when no object may have been removed that is read. */
+  private long since;
 
   /** The memory of the current chunk that Mooncake may still be at. */
   private MemoryState.@Nullable InUse doubt;
@@ -56,20 +59,32 @@ final class TransferCall {
 
   /** Reads whole objects. */
   void get(List<Entry> entries) {
-    inRounds(
-        entries,
-        round -> {
-          List<Entry> wanted = new ArrayList<>(round);
-          List<Entry> empty = round.stream().filter(entry -> entry.size() == 0).toList();
-          wanted.removeAll(empty);
-          findSizes(empty);
-          inChunks(wanted, entry -> {}, this::getChunk);
-        });
+    since = below.removals().beginReading();
+    try {
+      inRounds(
+          entries,
+          round -> {
+            List<Entry> wanted = new ArrayList<>(round.size());
+            List<Entry> empty = new ArrayList<>();
+            for (Entry entry : round) {
+              (entry.size() == 0 ? empty : wanted).add(entry);
+            }
+            findSizes(empty, Answers.INVALID_PARAMS);
+            inChunks(wanted, entry -> {}, this::getChunk);
+          });
+    } finally {
+      below.removals().endReading();
+    }
   }
 
-  /** Reads ranges of objects that are held open. */
-  void read(MooncakeClient.Scattering client, List<Entry> entries) {
+  /**
+   * Reads ranges of objects that are held open.
+   *
+   * @param opened when they were opened, as {@link Removals} counts
+   */
+  void read(OpenObjects objects, long opened, List<Entry> entries) {
     ranges = true;
+    since = opened;
     List<Entry> wanted = new ArrayList<>(entries.size());
     for (Entry entry : entries) {
       if (entry.size() == 0) {
@@ -78,7 +93,7 @@ final class TransferCall {
         wanted.add(entry);
       }
     }
-    inRounds(wanted, round -> inChunks(round, entry -> {}, chunk -> readChunk(client, chunk)));
+    inRounds(wanted, round -> inChunks(round, entry -> {}, chunk -> readChunk(objects, chunk)));
   }
 
   /** Does entries of equal keys one after the other: Mooncake would mix them up. */
@@ -246,7 +261,8 @@ final class TransferCall {
   private void putChunk(List<Entry> chunk) {
     List<Entry> pending = chunk;
     for (int attempt = 1; !pending.isEmpty(); attempt++) {
-      if (attempt > 1 && !pause(attempt)) {
+      // What is not there may have been removed meanwhile, so that there is nothing to wait for.
+      if (attempt > 2 && !pause(attempt)) {
         pending.forEach(entry -> entry.fail(entry.late()));
         return;
       }
@@ -256,7 +272,7 @@ final class TransferCall {
 
   /** Waits a moment, longer each time; false if the caller has stopped waiting. */
   private boolean pause(int attempt) {
-    long end = System.nanoTime() + (FIRST_PAUSE.toNanos() << (attempt - 2));
+    long end = System.nanoTime() + (FIRST_PAUSE.toNanos() << (attempt - 3));
     long left;
     while (!call.isLate() && (left = end - System.nanoTime()) > 0) {
       LockSupport.parkNanos(this, Math.min(left, TimeUnit.MILLISECONDS.toNanos(20)));
@@ -325,19 +341,48 @@ final class TransferCall {
     judgeRead(chunk, "get", move(chunk, "get", below.client()::get));
   }
 
-  private void readChunk(MooncakeClient.Scattering client, List<Entry> chunk) {
-    judgeRead(chunk, "read of ranges", move(chunk, "read of ranges", client::readRanges));
+  private void readChunk(OpenObjects objects, List<Entry> chunk) {
+    List<Entry> held = new ArrayList<>(chunk.size());
+    long[] answers;
+    try {
+      answers = objects.renew(keys(chunk));
+    } catch (ClientException e) {
+      chunk.forEach(entry -> entry.fail(FailureCode.INTERNAL, "it is not held open: " + reason(e)));
+      return;
+    }
+    for (int i = 0; i < answers.length; i++) {
+      if (answers[i] >= 0) {
+        held.add(chunk.get(i));
+      } else {
+        fail(
+            chunk.get(i),
+            "open",
+            Answers.isAbsent(answers[i]) ? Answers.LEASE_EXPIRED : answers[i],
+            MemoryState.UNTOUCHED);
+      }
+    }
+    if (!held.isEmpty()) {
+      judgeRead(held, "read of ranges", move(held, "read of ranges", objects.client()::readRanges));
+    }
   }
 
   private void judgeRead(List<Entry> chunk, String what, long @Nullable [] answers) {
     if (answers == null) {
       return;
     }
-    List<Entry> unsure = new ArrayList<>();
+    List<Entry> refused = new ArrayList<>();
+    List<Entry> unmoved = new ArrayList<>();
     for (int i = 0; i < answers.length; i++) {
       Entry entry = chunk.get(i);
       long answer = answers[i];
-      if (answer == entry.size()) {
+      if (answer == entry.size() && below.removals().happened(entry.key.value(), since)) {
+        entry.fail(
+            StoreFailure.of(
+                    FailureCode.LEASE_EXPIRED,
+                    Limits.about(entry.key, "it was removed while it was read"))
+                .asRetryable()
+                .withMemory(written(entry)));
+      } else if (answer == entry.size()) {
         if (entry.staged != null && !copyOut(entry)) {
           continue;
         }
@@ -347,12 +392,16 @@ final class TransferCall {
       } else if (Answers.isAbsent(answer)) {
         entry.settle(ObjectStatus.ABSENT);
       } else if (answer == Answers.INVALID_PARAMS) {
-        unsure.add(entry);
+        refused.add(entry);
+      } else if (answer == Answers.TRANSFER_FAILED && entry.pieces().size() > 1) {
+        // So it answers at once, too, if the pieces are larger than the object.
+        unmoved.add(entry);
       } else {
         fail(entry, what, answer, written(entry));
       }
     }
-    findSizes(unsure);
+    findSizes(refused, Answers.INVALID_PARAMS);
+    findSizes(unmoved, Answers.TRANSFER_FAILED);
   }
 
   /** Copies what was staged to where it belongs, unless its caller has stopped waiting. */
@@ -374,10 +423,12 @@ final class TransferCall {
   }
 
   /**
-   * Finds out why Mooncake has refused to read objects, which it does if their targets are too
-   * small, and whether objects are there that are to be read into no memory at all.
+   * Finds out whether Mooncake did not read objects because their targets do not fit, and whether
+   * objects are there that are to be read into no memory at all.
+   *
+   * @param number what it answered
    */
-  private void findSizes(List<Entry> refused) {
+  private void findSizes(List<Entry> refused, long number) {
     if (refused.isEmpty()) {
       return;
     }
@@ -385,20 +436,19 @@ final class TransferCall {
     try {
       sizes = below.client().sizes(keys(refused));
     } catch (ClientException e) {
-      refused.forEach(
-          entry -> entry.fail(FailureCode.INTERNAL, "its size is not known: " + reason(e)));
+      refused.forEach(entry -> fail(entry, "get", number, MemoryState.UNTOUCHED));
       return;
     }
     for (int i = 0; i < sizes.length; i++) {
       Entry entry = refused.get(i);
-      if (Answers.isAbsent(sizes[i])) {
+      if (Answers.isAbsent(sizes[i]) && number == Answers.INVALID_PARAMS) {
         entry.settle(ObjectStatus.ABSENT);
       } else if (sizes[i] < 0) {
-        fail(entry, "size", sizes[i], MemoryState.UNTOUCHED);
+        fail(entry, "get", number, MemoryState.UNTOUCHED);
       } else if (!entry.fits(sizes[i])) {
         failSize(entry, sizes[i], MemoryState.UNTOUCHED);
       } else {
-        fail(entry, "get", Answers.INVALID_PARAMS, MemoryState.UNTOUCHED);
+        fail(entry, "get", number, MemoryState.UNTOUCHED);
       }
     }
   }

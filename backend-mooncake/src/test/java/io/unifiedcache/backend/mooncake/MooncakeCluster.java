@@ -18,6 +18,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
@@ -117,13 +118,46 @@ final class MooncakeCluster
     command.add("--master_server_address=" + address());
     command.add("--protocol=tcp");
     command.add("--global_segment_size=" + segmentBytes + " B");
-    int before = segments();
+    long before = mounts();
     owner = launch("owner", command);
-    await("the memory is mounted", () -> segments() > before);
+    await("the memory is mounted", () -> mounts() > before);
   }
 
-  private int segments() {
-    return (int) http("/get_all_segments").lines().filter(line -> !line.isBlank()).count();
+  /** Starts what is not running. */
+  void heal() throws IOException {
+    if (master == null) {
+      startMaster();
+      if (owner != null) {
+        await("the owner has mounted its memory again", this::hasSegment);
+      }
+    }
+    if (owner == null) {
+      startOwner();
+    }
+  }
+
+  /** Tells whether the master knows of any memory. */
+  boolean hasSegment() {
+    return !http("/get_all_segments").isBlank();
+  }
+
+  /** Returns how often memory was mounted, by what the masters have logged. */
+  private long mounts() {
+    try (Stream<Path> files = Files.list(folder())) {
+      long count = 0;
+      for (Path log :
+          files.filter(file -> file.getFileName().toString().startsWith("master")).toList()) {
+        count +=
+            linesOf(log).stream().filter(line -> line.contains("action=mount_segment")).count();
+      }
+      return count;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static List<String> linesOf(Path log) throws IOException {
+    return new String(Files.readAllBytes(log), StandardCharsets.UTF_8).lines().toList();
   }
 
   private Process launch(String name, List<String> command) throws IOException {
@@ -223,11 +257,10 @@ final class MooncakeCluster
 
   private String logs() {
     StringBuilder text = new StringBuilder();
-    try (var files = Files.list(folder())) {
+    try (Stream<Path> files = Files.list(folder())) {
       for (Path file : files.sorted().toList()) {
         if (Files.isRegularFile(file)) {
-          List<String> lines =
-              new String(Files.readAllBytes(file), StandardCharsets.UTF_8).lines().toList();
+          List<String> lines = linesOf(file);
           text.append("== ").append(file.getFileName()).append('\n');
           lines.stream()
               .skip(Math.max(0, lines.size() - LOG_LINES_SHOWN))
