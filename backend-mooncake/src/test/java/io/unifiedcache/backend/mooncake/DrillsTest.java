@@ -1,7 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
-import static io.unifiedcache.backend.mooncake.ScriptedStore.bytes;
-import static io.unifiedcache.backend.mooncake.ScriptedStore.get;
+import static io.unifiedcache.backend.mooncake.DrillObjects.getAll;
+import static io.unifiedcache.backend.mooncake.DrillObjects.putAll;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.key;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.put;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.soon;
@@ -16,16 +16,16 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.ClearResult;
-import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
-import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreHealth;
+import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
+import java.io.BufferedReader;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -35,24 +35,30 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * What a real cluster goes through: its processes are killed, it fills up, others evict. No call
  * hangs, no byte is wrong, and hits resume.
  */
+@ParameterizedClass
+@EnumSource(value = Choice.class, names = "AUTO", mode = EnumSource.Mode.EXCLUDE)
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DrillsTest {
-  private static final int OBJECTS = 16;
-  private static final int BYTES = 64 << 10;
-
-  /** Longer than any call may take, so that a call that hangs fails the test. */
-  private static final Duration DEADLINE = Duration.ofSeconds(2);
+  private static final int OBJECTS = DrillObjects.COUNT;
+  private static final Duration DEADLINE = DrillObjects.DEADLINE;
 
   @RegisterExtension
   static final MooncakeCluster CLUSTER =
       MooncakeCluster.withLeases(300).flag("client_ttl", "5").segment(64 << 20);
 
+  private final Choice client;
   private final List<CacheStore> stores = new ArrayList<>();
+
+  DrillsTest(Choice client) {
+    this.client = client;
+  }
 
   @BeforeEach
   void heal() throws Exception {
@@ -181,6 +187,21 @@ class DrillsTest {
   }
 
   @Test
+  void masterIsAway_degradedLinkerStartsAndHasHitsOnceItIsThere() throws Exception {
+    CLUSTER.killMaster();
+    Map<String, String> settings = new TreeMap<>(settings());
+    settings.put("linker.start-policy", "degraded");
+    try (EnginePages engine =
+        new EnginePages("drill", /* packed= */ false, EnginePages.keys(1, 4), settings)) {
+      assertThat(engine.hits()).isZero();
+      CLUSTER.startMaster();
+      CLUSTER.await("the owner has mounted its memory again", CLUSTER::hasSegment);
+      CLUSTER.await("pages can be stored", engine::canOffload);
+      engine.load();
+    }
+  }
+
+  @Test
   void openAndClose_manyTimes_leavesTheObjects() {
     putAll(open());
     for (int i = 0; i < 4; i++) {
@@ -190,39 +211,30 @@ class DrillsTest {
     }
   }
 
+  @Test
+  void processIsTerminated_hooksRun() throws Exception {
+    Process process =
+        LoadingProcess.start(settings()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    try (BufferedReader output = process.inputReader()) {
+      assertThat(output.readLine()).isEqualTo(LoadingProcess.LOADING);
+      process.destroy();
+      assertThat(output.readAllAsString()).contains(LoadingProcess.HOOK);
+      assertThat(process.waitFor()).as("128 and SIGTERM").isEqualTo(143);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private Map<String, String> settings() {
+    return CLUSTER.settings(client);
+  }
+
   private CacheStore open() {
-    Map<String, String> settings = new HashMap<>(CLUSTER.settings());
-    settings.put("client", "native");
-    settings.put("library", Installation.library().toString());
     CacheStore store =
         MooncakeStore.open(
-            ScriptedStore.settings(settings, Map.of()), StoreContext.of("mooncake-drill"));
+            ScriptedStore.settings(settings(), Map.of()), StoreContext.of("mooncake-drill"));
     stores.add(store);
     return store;
-  }
-
-  /** Puts all objects; returns how many are stored now. */
-  private static int putAll(CacheStore store) {
-    List<PutOp> ops = new ArrayList<>();
-    for (int i = 0; i < OBJECTS; i++) {
-      ops.add(put("drill-" + i, i + 1, BYTES));
-    }
-    return store.put(ops, Deadline.after(DEADLINE)).count(ObjectStatus.OK);
-  }
-
-  /** Gets all objects, and holds those that are there against what was put. */
-  private static BatchResult getAll(CacheStore store, Deadline by) {
-    List<GetOp> ops = new ArrayList<>();
-    for (int i = 0; i < OBJECTS; i++) {
-      ops.add(get("drill-" + i, BYTES));
-    }
-    BatchResult result = store.get(ops, by);
-    for (int i = 0; i < OBJECTS; i++) {
-      if (result.isOk(i)) {
-        assertThat(bytes(ops.get(i).pieces())).containsOnly(i + 1);
-      }
-    }
-    return result;
   }
 
   private static StoreFailure existsFailure(CacheStore store) {

@@ -114,10 +114,20 @@ final class EnginePages implements AutoCloseable {
     assertThat(linker.pollOffloads(LONG)).singleElement().matches(done -> done.ok(), "all stored");
   }
 
+  /** Tells whether all pages can be stored now. */
+  boolean canOffload() {
+    linker.offload(request());
+    return linker.pollOffloads(LONG).getFirst().ok();
+  }
+
+  /** Looks all pages up; returns how many can be loaded. */
+  int hits() {
+    return linker.lookup(pages, List.of(PoolQuery.allPages(PoolName.KV))).restorable().longest();
+  }
+
   /** Looks all pages up and loads them layer by layer. */
   void load() {
-    var found = linker.lookup(pages, List.of(PoolQuery.allPages(PoolName.KV)));
-    assertThat(found.restorable().longest()).isEqualTo(pages.size());
+    assertThat(hits()).isEqualTo(pages.size());
     linker.load(request());
     LoadBatch batch = linker.startLayerWiseLoading();
     for (int layer = 0; layer < LAYERS; layer++) {

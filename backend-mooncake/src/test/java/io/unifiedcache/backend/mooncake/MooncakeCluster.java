@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -212,6 +213,15 @@ final class MooncakeCluster
         Integer.toString(httpPort),
         "default_kv_lease_ttl",
         leaseMillis + "ms");
+  }
+
+  /** Returns the settings of a store of this cluster with a client. */
+  Map<String, String> settings(MooncakeSettings.Choice client) {
+    Map<String, String> settings = new TreeMap<>(settings());
+    settings.put("client", client.name().toLowerCase(Locale.ROOT));
+    settings.put("library", Installation.library().toString());
+    settings.put("python", Installation.python().toString());
+    return settings;
   }
 
   /** Asks the master's HTTP interface; empty if it does not answer. */

@@ -21,6 +21,7 @@ import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.api.store.StoreHealth;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -385,10 +386,10 @@ class MooncakeStoreTest {
       List<Memory> pieces = pieces(3, 100);
       assertThat(rdma.put(List.of(new PutOp(key("a"), pieces)), soon()).isOk(0)).isTrue();
       assertThat(client.registered).as("the staging").hasSize(1);
-      try (var registration = rdma.register(pieces.getFirst())) {
-        assertThat(client.registered).hasSize(2);
-        assertThat(rdma.capabilities()).contains(Capability.DEVICE_MEMORY);
-      }
+      Registration registration = rdma.register(pieces.getFirst());
+      assertThat(client.registered).hasSize(2);
+      assertThat(rdma.capabilities()).contains(Capability.DEVICE_MEMORY);
+      registration.close();
       assertThat(client.registered).hasSize(1);
     }
   }

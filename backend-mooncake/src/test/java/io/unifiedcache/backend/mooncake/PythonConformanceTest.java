@@ -2,8 +2,6 @@ package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.conformance.StoreConformance;
 import io.unifiedcache.conformance.subject.StoreUnderTest;
-import java.util.HashMap;
-import java.util.Map;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The suite on a real cluster, through Mooncake's Python package; nothing is set aside. */
@@ -12,9 +10,6 @@ class PythonConformanceTest extends StoreConformance {
 
   @Override
   protected StoreUnderTest store() {
-    Map<String, String> settings = new HashMap<>(CLUSTER.settings());
-    settings.put("client", "python");
-    settings.put("python", Installation.python().toString());
-    return StoreUnderTest.named("mooncake", settings);
+    return StoreUnderTest.named("mooncake", CLUSTER.settings(MooncakeSettings.Choice.PYTHON));
   }
 }
