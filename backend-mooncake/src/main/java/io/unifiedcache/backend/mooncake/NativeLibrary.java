@@ -105,7 +105,8 @@ final class NativeLibrary implements ClientLibrary {
     String name = library == null ? FILE : library;
     NativeLibrary loaded = LOADED.get(name);
     if (loaded == null) {
-      NativeLibrary fresh = new NativeLibrary(name, open(name));
+      NativeLibrary fresh =
+          OneLibrary.load("the library " + name, () -> new NativeLibrary(name, open(name)));
       loaded = LOADED.putIfAbsent(name, fresh);
       return loaded == null ? fresh : loaded;
     }

@@ -54,7 +54,7 @@ final class PythonLibrary implements ClientLibrary {
     Python python = Python.of(asked);
     PythonLibrary library = loaded;
     if (library == null) {
-      library = importInto(python);
+      library = OneLibrary.load("the module " + MODULE, () -> importInto(python));
       loaded = library;
     }
     return library;

@@ -32,9 +32,18 @@ final class TransferCall {
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
 
+  /**
+   * The shortest time for which Mooncake can be told to wait for a transfer. When it answers sooner
+   * that bytes could not be moved, all transfers of the call have ended.
+   */
+  private static final long LEAST_WAIT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   private final Below below;
   private final Call call;
   private boolean ranges;
+
+  /** How long Mooncake took to move the current chunk. */
+  private long movedNanos;
 
   /** Since when no object may have been removed that is read. */
   private long since;
@@ -490,6 +499,7 @@ final class TransferCall {
       chunk.forEach(entry -> entry.fail(entry.late()));
       return null;
     }
+    long began = System.nanoTime();
     try {
       long[] answers = mover.move(transfer);
       if (answers.length == chunk.size()) {
@@ -506,6 +516,7 @@ final class TransferCall {
       }
       return null;
     } finally {
+      movedNanos = System.nanoTime() - began;
       below.window().leave(turn);
     }
   }
@@ -514,8 +525,13 @@ final class TransferCall {
     return String.valueOf(e.getMessage());
   }
 
+  /** Tells whether Mooncake may still be at memory: if it has waited for a transfer in vain. */
+  private boolean isInDoubt(long number) {
+    return number == Answers.TRANSFER_FAILED && movedNanos > LEAST_WAIT_NANOS;
+  }
+
   private void fail(Entry entry, String what, long number, MemoryState memory) {
-    entry.failAnswered(what, number, number == Answers.TRANSFER_FAILED ? inDoubt(entry) : memory);
+    entry.failAnswered(what, number, isInDoubt(number) ? inDoubt(entry) : memory);
   }
 
   /**

@@ -67,6 +67,24 @@ class ClientLibrariesTest {
         .hasMessageContaining("libc.so.6 lacks mooncake_store_create, ");
   }
 
+  @Test
+  void oneLibrary_isAllThatAProcessCanHave() throws LoadException {
+    assertThatThrownBy(
+            () ->
+                OneLibrary.load(
+                    "a",
+                    () -> {
+                      throw new LoadException("broken");
+                    }))
+        .hasMessage("broken");
+    assertThat(OneLibrary.load("b", () -> 1)).isEqualTo(1);
+    assertThat(OneLibrary.load("b", () -> 2)).isEqualTo(2);
+    assertThatThrownBy(() -> OneLibrary.load("c", () -> 3))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("this process has b already");
+    System.clearProperty("io.unifiedcache.backend.mooncake.loaded");
+  }
+
   private static Loader failing(String why) {
     return () -> {
       throw new LoadException(why);

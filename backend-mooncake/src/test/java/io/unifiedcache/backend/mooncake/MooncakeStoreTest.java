@@ -186,7 +186,7 @@ class MooncakeStoreTest {
 
   @Test
   void get_transferFailed_keepsMemoryInUseUntilTheClientIsClosed() {
-    client.getScript = key -> key.equals("a") ? Answers.TRANSFER_FAILED : null;
+    client.getScript = key -> key.equals("a") ? failAfterWaiting() : null;
     client.objects.put("b", new byte[4]);
     BatchResult result = store.get(List.of(get("a", 4), get("b", 4)), soon());
     StoreFailure failure = failure(result, 0, FailureCode.UNREACHABLE);
@@ -198,9 +198,18 @@ class MooncakeStoreTest {
   }
 
   @Test
+  void get_transferFailedAtOnce_isDirty() {
+    client.getScript = key -> Answers.TRANSFER_FAILED;
+    StoreFailure failure =
+        failure(store.get(List.of(get("a", 4)), soon()), 0, FailureCode.UNREACHABLE);
+    assertThat(failure.memory()).isEqualTo(MemoryState.DIRTY);
+    assertThat(failure.message()).contains("-800");
+  }
+
+  @Test
   void get_transferFailed_releasesMemoryAfterTheQuarantine() throws Exception {
     try (MooncakeStore brief = ScriptedStore.over(client, Map.of("quarantine", "10ms"))) {
-      client.getScript = key -> Answers.TRANSFER_FAILED;
+      client.getScript = key -> failAfterWaiting();
       StoreFailure failure =
           failure(brief.get(List.of(get("a", 4)), soon()), 0, FailureCode.UNREACHABLE);
       released(failure).get(30, TimeUnit.SECONDS);
@@ -209,7 +218,7 @@ class MooncakeStoreTest {
 
   @Test
   void get_stagedTransferFailed_keepsTheStagingAndNotTheCallersMemory() {
-    client.getScript = key -> Answers.TRANSFER_FAILED;
+    client.getScript = key -> failAfterWaiting();
     StoreFailure failure =
         failure(store.get(List.of(get("a", 500_000, 500_000)), soon()), 0, FailureCode.UNREACHABLE);
     assertThat(failure.memory()).isEqualTo(MemoryState.UNTOUCHED);
@@ -403,6 +412,16 @@ class MooncakeStoreTest {
   private static CompletableFuture<?> released(StoreFailure failure) {
     assertThat(failure.memory()).isInstanceOf(MemoryState.InUse.class);
     return ((MemoryState.InUse) failure.memory()).released().toCompletableFuture();
+  }
+
+  /** Does as Mooncake does when a transfer makes no progress: waits, if not a minute long. */
+  private static long failAfterWaiting() {
+    try {
+      assertThat(new CountDownLatch(1).await(1100, TimeUnit.MILLISECONDS)).isFalse();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+    return Answers.TRANSFER_FAILED;
   }
 
   private static void await(CountDownLatch latch) {

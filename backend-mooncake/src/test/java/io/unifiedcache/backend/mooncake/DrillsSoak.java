@@ -22,22 +22,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.junit.jupiter.params.ParameterizedClass;
-import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A cluster whose processes are killed and started again at random for a long time, under load.
  *
  * <p>{@code -Ddrills.seconds} sets how long, {@code -Ddrills.seed} repeats the order of events.
  */
-@Tag("stress")
-@ParameterizedClass
-@EnumSource(value = Choice.class, names = "AUTO", mode = EnumSource.Mode.EXCLUDE)
-class DrillsSoakTest {
+abstract class DrillsSoak {
   private static final int LOADERS = 3;
 
   /** What a busy machine may add to a deadline and the grace. */
@@ -59,7 +53,7 @@ class DrillsSoakTest {
   private final AtomicLong found = new AtomicLong();
   private final AtomicLong longestNanos = new AtomicLong();
 
-  DrillsSoakTest(Choice client) {
+  DrillsSoak(Choice client) {
     this.client = client;
   }
 

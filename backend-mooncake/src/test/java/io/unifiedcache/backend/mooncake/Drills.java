@@ -35,17 +35,15 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.junit.jupiter.params.ParameterizedClass;
-import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * What a real cluster goes through: its processes are killed, it fills up, others evict. No call
  * hangs, no byte is wrong, and hits resume.
+ *
+ * <p>A class for each client, since a process can have only one of them.
  */
-@ParameterizedClass
-@EnumSource(value = Choice.class, names = "AUTO", mode = EnumSource.Mode.EXCLUDE)
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class DrillsTest {
+abstract class Drills {
   private static final int OBJECTS = DrillObjects.COUNT;
   private static final Duration DEADLINE = DrillObjects.DEADLINE;
 
@@ -56,7 +54,7 @@ class DrillsTest {
   private final Choice client;
   private final List<CacheStore> stores = new ArrayList<>();
 
-  DrillsTest(Choice client) {
+  Drills(Choice client) {
     this.client = client;
   }
 
