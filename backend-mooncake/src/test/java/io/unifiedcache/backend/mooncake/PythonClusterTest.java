@@ -16,32 +16,16 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What the Python client does on a cluster that a store does not show. */
 class PythonClusterTest {
-  @RegisterExtension
-  static final MooncakeCluster CLUSTER =
-      MooncakeCluster.withLeases(5_000).flag("enable_multi_tenants", "true");
+  @RegisterExtension static final MooncakeCluster CLUSTER = MooncakeCluster.withLeases(5_000);
 
   private static final int BYTES = 1000;
 
   private final MemorySegment memory = Arena.ofAuto().allocate(4 * BYTES).fill((byte) 7);
 
   @Test
-  void put_ofAnotherTenant_isNotSeen() throws Exception {
-    MooncakeClient one = client("tenant-1", 0, false);
-    MooncakeClient other = client("default", 0, false);
-    try {
-      assertThat(one.put(object("tenanted"))).containsExactly(0);
-      assertThat(one.exists(List.of("tenanted"))).containsExactly(1);
-      assertThat(other.exists(List.of("tenanted"))).containsExactly(0);
-    } finally {
-      one.close();
-      other.close();
-    }
-  }
-
-  @Test
   void put_withSoftPin_isCountedByTheMaster() throws Exception {
     long before = softPinned();
-    MooncakeClient client = client("", 0, true);
+    MooncakeClient client = client(0, true);
     try {
       assertThat(client.put(object("pinned"))).containsExactly(0);
       assertThat(softPinned()).isEqualTo(before + 1);
@@ -60,7 +44,7 @@ class PythonClusterTest {
   @Test
   void close_clientThatOwnsASegment_takesItAway() throws Exception {
     long before = CLUSTER.http("/get_all_segments").lines().count();
-    MooncakeClient client = client("", 16 << 20, false);
+    MooncakeClient client = client(16 << 20, false);
     assertThat(CLUSTER.http("/get_all_segments").lines().count()).isEqualTo(before + 1);
     client.close();
     assertThat(CLUSTER.http("/get_all_segments").lines().count()).isEqualTo(before);
@@ -68,7 +52,7 @@ class PythonClusterTest {
 
   @Test
   void sessions_partlyStarted_readWhatIsThere() throws Exception {
-    var client = (MooncakeClient.Scattering) client("", 0, false);
+    var client = (MooncakeClient.Scattering) client(0, false);
     try {
       for (int i = 0; i < BYTES; i++) {
         memory.set(ValueLayout.JAVA_BYTE, i, (byte) (i % 100));
@@ -93,7 +77,7 @@ class PythonClusterTest {
 
   @Test
   void calls_ofTwoThreads_runBesideEachOther() throws Exception {
-    MooncakeClient client = client("", 0, false);
+    MooncakeClient client = client(0, false);
     try {
       assertThat(client.put(object("shared"))).containsExactly(0);
       CompletableFuture<Void> other =
@@ -122,14 +106,11 @@ class PythonClusterTest {
     return new Transfer(1, 1).object(key).piece(memory.address(), BYTES);
   }
 
-  private static MooncakeClient client(String tenant, long segmentBytes, boolean softPin)
-      throws Exception {
-    return PythonLibrary.load(Installation.python().toString())
-        .setUp(setup(tenant, segmentBytes, softPin));
+  private static MooncakeClient client(long segmentBytes, boolean softPin) throws Exception {
+    return PythonLibrary.load(Installation.python().toString()).setUp(setup(segmentBytes, softPin));
   }
 
-  private static ClientSetup setup(String tenant, long segmentBytes, boolean softPin)
-      throws IOException {
+  private static ClientSetup setup(long segmentBytes, boolean softPin) throws IOException {
     return new ClientSetup(
         "127.0.0.1:" + MooncakeCluster.freePort(),
         "P2PHANDSHAKE",
@@ -138,7 +119,7 @@ class PythonClusterTest {
         "tcp",
         "",
         CLUSTER.address(),
-        tenant,
+        "",
         1,
         softPin,
         false,
