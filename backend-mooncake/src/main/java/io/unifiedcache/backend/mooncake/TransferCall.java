@@ -27,12 +27,15 @@ final class TransferCall {
   /** The most objects that are passed to Mooncake at once. */
   private static final int OBJECTS = 512;
 
-  /** How often an object is put that finds no room, or is not there afterwards. */
+  /** How often an object is put that finds no room. */
   private static final int ATTEMPTS = 6;
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
 
-  /** The first pause before an object that is not there is looked for again. */
+  /** How often an object is looked for that Mooncake says is stored. */
+  private static final int LOOKS = 4;
+
+  /** The pause before the second look. */
   private static final Duration LOOK_PAUSE = Duration.ofMillis(5);
 
   /**
@@ -282,7 +285,7 @@ final class TransferCall {
       boolean again = attempt < ATTEMPTS;
       List<Entry> answered = new ArrayList<>(toFind);
       toPut = toPut.isEmpty() ? toPut : putOnce(toPut, answered, again);
-      toFind = answered.isEmpty() ? answered : findOnce(answered, again);
+      toFind = answered.isEmpty() ? answered : findOnce(answered, attempt < LOOKS);
     }
   }
 
