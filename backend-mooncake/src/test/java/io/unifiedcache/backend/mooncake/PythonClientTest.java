@@ -91,7 +91,7 @@ class PythonClientTest {
   void setUp_tenant_isPassedByItsName() throws Exception {
     var unused = client(with("tenant-1", false, false, List.of()));
     assertThat(calls()).contains("'master:2', {'tenant_id': 'tenant-1'})");
-    var usual = client(with("default", false, false, List.of()));
+    var unusedToo = client(with("default", false, false, List.of()));
     assertThat(calls()).endsWith("'master:2')]");
   }
 
@@ -205,7 +205,7 @@ class PythonClientTest {
     assertThat(lastCall()).contains("'group_ids': ['', 'g', '']");
     // And nothing of them stays.
     answer("batch_put_from", "[0]");
-    var unused2 = client.put(new Transfer(1, 1).object("a").piece(1, 1));
+    var unusedToo = client.put(new Transfer(1, 1).object("a").piece(1, 1));
     assertThat(lastCall()).endsWith(CONFIG + ")");
   }
 
