@@ -388,7 +388,7 @@ final class MooncakeStore implements CacheStore {
         countRemoved(result.removed());
         return result;
       } else if (call.isDone() && cleared instanceof CacheException e) {
-        throw new CacheException(e.code(), e.getMessage(), e);
+        throw new CacheException(e.code(), String.valueOf(e.getMessage()), e);
       } else if (problem != null) {
         throw new CacheException(
             FailureCode.INTERNAL, "clear of " + prefix + " failed: " + problem, problem);

@@ -37,7 +37,7 @@ final class MooncakeCluster
   private static final int LOG_LINES_SHOWN = 40;
 
   private final Map<String, String> masterFlags = new TreeMap<>();
-  private long segmentBytes = 512 << 20;
+  private long segmentBytes = 512L << 20;
   private long leaseMillis;
 
   private @Nullable Path folder;
