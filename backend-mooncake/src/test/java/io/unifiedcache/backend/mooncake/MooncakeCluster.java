@@ -185,7 +185,13 @@ final class MooncakeCluster
   private static void kill(@Nullable Process process) {
     if (process != null) {
       process.destroyForcibly();
-      process.onExit().orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
+      try {
+        if (!process.waitFor(START_SECONDS, TimeUnit.SECONDS)) {
+          throw new AssertionError("process " + process.pid() + " does not end");
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 
