@@ -15,8 +15,10 @@ import org.jspecify.annotations.Nullable;
  * The functions of CPython's C interface that embedding takes, in one loaded library.
  *
  * <p>Objects are addresses: a {@code PyObject*} is a {@code long} here, as pointers and longs are
- * passed alike on the 64-bit systems that Java and Mooncake share. All but the first five may be
- * called only by a thread that holds the interpreter's lock.
+ * passed alike on the 64-bit systems that Java and Mooncake share. Whoever calls holds the
+ * interpreter's lock, but for what begins with it: {@link #version}, {@link #isInitialized}, {@link
+ * #initialize} and {@link #ensure}. A result of 0, or of -1 of those that answer whether they
+ * succeeded, leaves an exception pending.
  *
  * <p>Functions that return at once, whatever they are given here, are called without leaving the
  * state of a thread that runs Java code. Those that may wait, run Python code or collect garbage

@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /** What one call and one entry of it may be. */
 final class Limits {
-  static final int BATCH = 1 << 16;
+  static final int BATCH = 1 << 13;
   static final int KEY_BYTES = 1 << 14;
-  static final int PIECES = 1 << 14;
+  static final int PIECES = 1 << 10;
 
   /** Mooncake's master matches a pattern by recursion, one level for each character. */
   static final int CLEARED_PREFIX_BYTES = 1 << 12;

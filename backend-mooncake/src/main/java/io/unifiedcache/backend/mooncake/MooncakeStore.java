@@ -349,6 +349,9 @@ final class MooncakeStore implements CacheStore {
     try {
       return below.client().remove(keys, /* force= */ true);
     } finally {
+      if (openObjects != null) {
+        openObjects.forget(keys);
+      }
       below.removals().end(keys);
     }
   }

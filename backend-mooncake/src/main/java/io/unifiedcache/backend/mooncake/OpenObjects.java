@@ -33,6 +33,9 @@ final class OpenObjects {
   private static final class Held {
     int users;
     long leasedAt;
+
+    /** Whether it has been removed though it is leased, so that its key may name another by now. */
+    boolean gone;
   }
 
   OpenObjects(MooncakeClient.Scattering client, Duration lease) {
@@ -58,7 +61,8 @@ final class OpenObjects {
       List<String> fresh = new ArrayList<>(keys.size());
       synchronized (held) {
         for (String key : keys) {
-          if (!held.containsKey(key)) {
+          Held object = held.get(key);
+          if (object == null || object.gone) {
             fresh.add(key);
           }
         }
@@ -74,7 +78,9 @@ final class OpenObjects {
             continue;
           }
           if (answer != null) {
-            held.computeIfAbsent(key, any -> new Held()).leasedAt = now;
+            Held object = held.computeIfAbsent(key, any -> new Held());
+            object.leasedAt = now;
+            object.gone = false;
           }
           Objects.requireNonNull(held.get(key)).users++;
         }
@@ -158,6 +164,21 @@ final class OpenObjects {
       begun.put(keys.get(i), answers[i]);
     }
     return begun;
+  }
+
+  /**
+   * Says that objects have been removed though they may be held open. Whoever opens one from now on
+   * opens what is there by then; those that have it open learn from {@link Removals}.
+   */
+  void forget(Collection<String> keys) {
+    synchronized (held) {
+      for (String key : keys) {
+        Held object = held.get(key);
+        if (object != null) {
+          object.gone = true;
+        }
+      }
+    }
   }
 
   /** Counts one more use of objects that are held open; never waits for Mooncake. */

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  * makes meanwhile: {@link #close} lets go of both.
  *
  * <p>An object is its address. It is valid until the frame is closed, unless it is kept. Used by
- * the thread that made it, which must not wait for another thread meanwhile: that may be waiting
- * for the lock.
+ * the platform thread that made it, which must not wait for another thread meanwhile: that may be
+ * waiting for the lock.
  */
 final class PythonFrame implements AutoCloseable {
   private final CPython python;

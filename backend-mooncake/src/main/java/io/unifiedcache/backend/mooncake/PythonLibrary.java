@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 final class PythonLibrary implements ClientLibrary {
   private static final String MODULE = "mooncake.store";
   private static final String USUAL_INTERPRETER = "python3";
+  private static final String USUAL_TENANT = "default";
 
   private static final String TO_INSTALL =
       "what is needed is Mooncake's package, 0.3.12 or newer (pip install mooncake-transfer-engine,"
@@ -81,7 +82,8 @@ final class PythonLibrary implements ClientLibrary {
       long config = config(frame, setup);
       long store = frame.call(storeClass);
       long named = frame.dict();
-      if (!setup.tenant().isEmpty()) {
+      // Older packages know no tenants.
+      if (!setup.tenant().isEmpty() && !setup.tenant().equals(USUAL_TENANT)) {
         frame.set(named, "tenant_id", frame.text(setup.tenant()));
       }
       long answer =

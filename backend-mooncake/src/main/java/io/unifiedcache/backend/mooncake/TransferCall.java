@@ -27,10 +27,16 @@ final class TransferCall {
   /** The most objects that are passed to Mooncake at once. */
   private static final int OBJECTS = 512;
 
-  /** How often an object is put that finds no room, or is not there afterwards. */
+  /** How often an object is put that finds no room. */
   private static final int ATTEMPTS = 6;
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
+
+  /** How often an object is looked for that Mooncake says is stored. */
+  private static final int LOOKS = 4;
+
+  /** The pause before the second look. */
+  private static final Duration LOOK_PAUSE = Duration.ofMillis(5);
 
   /**
    * The shortest time for which Mooncake can be told to wait for a transfer. When it answers sooner
@@ -268,20 +274,24 @@ final class TransferCall {
   // Chunks.
 
   private void putChunk(List<Entry> chunk) {
-    List<Entry> pending = chunk;
-    for (int attempt = 1; !pending.isEmpty(); attempt++) {
-      // What is not there may have been removed meanwhile, so that there is nothing to wait for.
-      if (attempt > 2 && !pause(attempt)) {
-        pending.forEach(entry -> entry.fail(entry.late()));
+    List<Entry> toPut = chunk;
+    List<Entry> toFind = List.of();
+    for (int attempt = 1; !toPut.isEmpty() || !toFind.isEmpty(); attempt++) {
+      if (attempt > 1 && !pause(attempt, toPut.isEmpty() ? LOOK_PAUSE : FIRST_PAUSE)) {
+        toPut.forEach(entry -> entry.fail(entry.late()));
+        toFind.forEach(entry -> entry.fail(entry.late()));
         return;
       }
-      pending = putOnce(pending, /* again= */ attempt < ATTEMPTS);
+      boolean again = attempt < ATTEMPTS;
+      List<Entry> answered = new ArrayList<>(toFind);
+      toPut = toPut.isEmpty() ? toPut : putOnce(toPut, answered, again);
+      toFind = answered.isEmpty() ? answered : findOnce(answered, attempt < LOOKS);
     }
   }
 
   /** Waits a moment, longer each time; false if the caller has stopped waiting. */
-  private boolean pause(int attempt) {
-    long end = System.nanoTime() + (FIRST_PAUSE.toNanos() << (attempt - 3));
+  private boolean pause(int attempt, Duration first) {
+    long end = System.nanoTime() + (first.toNanos() << (attempt - 2));
     long left;
     while (!call.isLate() && (left = end - System.nanoTime()) > 0) {
       LockSupport.parkNanos(this, Math.min(left, TimeUnit.MILLISECONDS.toNanos(20)));
@@ -290,31 +300,38 @@ final class TransferCall {
   }
 
   /**
-   * Puts objects once, and looks whether those are there that Mooncake says are stored: it says so
-   * too while another writer is at one, or has died at it.
+   * Puts objects once.
    *
+   * @param answered takes those that Mooncake says are stored
    * @return those to put again, if there is to be another time
    */
-  private List<Entry> putOnce(List<Entry> chunk, boolean again) {
+  private List<Entry> putOnce(List<Entry> chunk, List<Entry> answered, boolean again) {
     long[] answers = move(chunk, "put", below.client()::put);
     if (answers == null) {
       return List.of();
     }
     List<Entry> left = new ArrayList<>();
-    List<Entry> stored = new ArrayList<>(chunk.size());
     for (int i = 0; i < answers.length; i++) {
       Entry entry = chunk.get(i);
       if (answers[i] >= 0 || answers[i] == Answers.OBJECT_EXISTS) {
-        stored.add(entry);
+        answered.add(entry);
       } else if (answers[i] == Answers.NO_SPACE && again) {
         left.add(entry);
       } else {
         fail(entry, "put", answers[i], MemoryState.UNTOUCHED);
       }
     }
-    if (stored.isEmpty()) {
-      return left;
-    }
+    return left;
+  }
+
+  /**
+   * Looks whether those are there that Mooncake says are stored: it says so too while another
+   * writer is at one, or has died at it. One that is not there is not put again: it may have been
+   * stored and then removed, and would be stored twice.
+   *
+   * @return those to look for again, if there is to be another time
+   */
+  private List<Entry> findOnce(List<Entry> stored, boolean again) {
     long[] there;
     try {
       there = below.client().exists(keys(stored));
@@ -322,8 +339,9 @@ final class TransferCall {
       for (Entry entry : stored) {
         entry.fail(FailureCode.INTERNAL, "it is not known whether it was stored: " + reason(e));
       }
-      return left;
+      return List.of();
     }
+    List<Entry> left = new ArrayList<>();
     for (int i = 0; i < there.length; i++) {
       Entry entry = stored.get(i);
       if (there[i] > 0) {
@@ -339,7 +357,7 @@ final class TransferCall {
                     Limits.about(
                         entry.key,
                         "put answered 0, but it is not there: another writer is at it or has died,"
-                            + " or it was evicted at once"))
+                            + " or it was removed or evicted at once"))
                 .asRetryable());
       }
     }

@@ -91,6 +91,8 @@ class PythonClientTest {
   void setUp_tenant_isPassedByItsName() throws Exception {
     var unused = client(with("tenant-1", false, false, List.of()));
     assertThat(calls()).contains("'master:2', {'tenant_id': 'tenant-1'})");
+    var usual = client(with("default", false, false, List.of()));
+    assertThat(calls()).endsWith("'master:2')]");
   }
 
   @Test
