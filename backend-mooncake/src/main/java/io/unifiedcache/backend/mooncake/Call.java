@@ -15,7 +15,7 @@ final class Call {
   }
 
   private final AtomicReference<State> state = new AtomicReference<>(State.QUEUED);
-  private final CompletableFuture<Void> released = new CompletableFuture<>();
+  private final CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
   private volatile boolean late;
   private volatile @Nullable Throwable problem;
   private volatile @Nullable CompletionStage<?> doubt;
@@ -51,7 +51,7 @@ final class Call {
   }
 
   /** Returns what ends when nothing that the work began is at the caller's memory any more. */
-  CompletionStage<Void> released() {
+  CompletionStage<?> released() {
     return released.minimalCompletionStage();
   }
 

@@ -5,7 +5,9 @@ import io.unifiedcache.api.FailureCode;
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.net.DatagramSocket;
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -15,6 +17,8 @@ import java.net.URISyntaxException;
 import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /** The master of a cluster, as far as it can be asked without Mooncake's client. */
 final class Master {
@@ -35,7 +39,7 @@ final class Master {
   }
 
   /** Returns the address as one of a socket; null if it is of another kind, such as etcd's. */
-  private @org.jspecify.annotations.Nullable InetSocketAddress socket() {
+  private @Nullable InetSocketAddress socket() {
     try {
       URI uri = new URI("mooncake://" + address);
       if (uri.getHost() == null || uri.getPort() < 0 || !uri.getPath().isEmpty()) {
@@ -101,10 +105,10 @@ final class Master {
     try (DatagramSocket probe = new DatagramSocket()) {
       probe.connect(socket);
       InetAddress local = probe.getLocalAddress();
-      return local instanceof java.net.Inet6Address
+      return local instanceof Inet6Address
           ? "[" + local.getHostAddress() + "]"
           : local.getHostAddress();
-    } catch (IOException | java.io.UncheckedIOException e) {
+    } catch (IOException | UncheckedIOException e) {
       return "localhost";
     }
   }
@@ -143,7 +147,7 @@ final class Master {
     int at = 0;
     while (at < all.length) {
       if (all.length - at >= prefix.length
-          && java.util.Arrays.equals(all, at, at + prefix.length, prefix, 0, prefix.length)) {
+          && Arrays.equals(all, at, at + prefix.length, prefix, 0, prefix.length)) {
         count++;
       }
       while (at < all.length && all[at] != '\n') {

@@ -11,6 +11,7 @@ import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,6 +20,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -248,9 +250,7 @@ record MooncakeSettings(
             Math.toIntExact(replicas),
             softPin,
             hardPin,
-            preferred
-                .lines()
-                .flatMap(line -> List.of(line.split(",")).stream())
+            Stream.of(preferred.split(",", -1))
                 .map(String::strip)
                 .filter(name -> !name.isEmpty())
                 .toList()),
@@ -299,7 +299,7 @@ record MooncakeSettings(
           return object;
         }
         problems.add("the file " + name + " of config holds no JSON object");
-      } catch (IOException | java.nio.file.InvalidPathException e) {
+      } catch (IOException | InvalidPathException e) {
         problems.add("the file " + name + " of config cannot be read: " + e);
       } catch (JsonParseException e) {
         problems.add("the file " + name + " of config is no JSON: " + e.getMessage());

@@ -50,8 +50,8 @@ import org.slf4j.LoggerFactory;
  * <ul>
  *   <li><b>Stored.</b> A put is OK only once the master says that the object is there. Mooncake
  *       itself answers 0 too where another writer is at it, or has died at it.
- *   <li><b>No room.</b> Mooncake evicts behind a put that finds no room: such a put is tried again,
- *       less than a second long.
+ *   <li><b>No room.</b> Mooncake evicts behind a put that finds no room: such a put is tried again
+ *       for less than two seconds.
  *   <li><b>Leases.</b> Whatever was looked up, put or read stays for the time of a lease: it is not
  *       evicted, and can be removed only if leased objects may be.
  *   <li><b>Threads.</b> Mooncake is called by the store's own threads, since it may not return for
@@ -391,7 +391,7 @@ final class MooncakeStore implements CacheStore {
         countRemoved(result.removed());
         return result;
       } else if (call.isDone() && cleared instanceof CacheException e) {
-        throw new CacheException(e.code(), e.getMessage(), e);
+        throw new CacheException(e.code(), String.valueOf(e.getMessage()), e);
       } else if (problem != null) {
         throw new CacheException(
             FailureCode.INTERNAL, "clear of " + prefix + " failed: " + problem, problem);

@@ -4,8 +4,10 @@ import io.unifiedcache.api.MemoryState;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that the transport may still be at after a call has failed. Mooncake does not say when it
@@ -14,7 +16,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class Quarantine {
   private final Duration period;
-  private final Set<CompletableFuture<Void>> kept = ConcurrentHashMap.newKeySet();
+  private final Set<CompletableFuture<@Nullable Void>> kept = ConcurrentHashMap.newKeySet();
 
   Quarantine(Duration period) {
     this.period = period;
@@ -22,11 +24,13 @@ final class Quarantine {
 
   /** Begins a quarantine. */
   MemoryState.InUse begin() {
-    CompletableFuture<Void> released = new CompletableFuture<>();
+    CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
     kept.add(released);
-    released.completeOnTimeout(null, period.toNanos(), TimeUnit.NANOSECONDS);
-    released.thenRun(() -> kept.remove(released));
-    return new MemoryState.InUse(released.minimalCompletionStage());
+    CompletionStage<?> stage =
+        released
+            .completeOnTimeout(null, period.toNanos(), TimeUnit.NANOSECONDS)
+            .whenComplete((nothing, never) -> kept.remove(released));
+    return new MemoryState.InUse(stage);
   }
 
   /** Ends every quarantine: the client is gone. */

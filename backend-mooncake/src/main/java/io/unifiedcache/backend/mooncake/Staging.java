@@ -1,6 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.store.Registration;
 import java.lang.foreign.Arena;
@@ -145,9 +146,7 @@ final class Staging {
       return arena.allocate(bytes, ALIGNMENT);
     } catch (OutOfMemoryError | IllegalArgumentException e) {
       throw new CacheException(
-          io.unifiedcache.api.FailureCode.NO_SPACE,
-          "there is no memory to stage " + bytes + " bytes",
-          e);
+          FailureCode.NO_SPACE, "there is no memory to stage " + bytes + " bytes", e);
     }
   }
 

@@ -224,7 +224,7 @@ final class TransferCall {
     try {
       block = below.staging().take(first.size(), wanted, call);
     } catch (CacheException e) {
-      first.fail(e.code(), e.getMessage());
+      first.fail(e.code(), String.valueOf(e.getMessage()));
       return from + 1;
     }
     if (block == null) {

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -87,9 +87,11 @@ abstract class DrillsSoak {
     try (CacheStore store = open()) {
       CLUSTER.await("all is stored", () -> putAll(store) == DrillObjects.COUNT);
       AtomicBoolean over = new AtomicBoolean();
-      List<CompletableFuture<Void>> loaders = new ArrayList<>();
+      List<FutureTask<Boolean>> loaders = new ArrayList<>();
       for (int i = 0; i < LOADERS; i++) {
-        loaders.add(CompletableFuture.runAsync(() -> load(store, over)));
+        FutureTask<Boolean> loader = new FutureTask<>(() -> load(store, over));
+        Thread.ofPlatform().daemon().start(loader);
+        loaders.add(loader);
       }
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(random.nextInt(300)));
       switch (event) {
@@ -114,13 +116,15 @@ abstract class DrillsSoak {
         }
         case STORE_IS_OPENED_ANEW -> {
           try (CacheStore other = open()) {
-            load(other, new AtomicBoolean(true));
+            assertThat(load(other, new AtomicBoolean(true))).isTrue();
           }
         }
       }
       CLUSTER.await("hits resume", () -> hitsResume(store));
       over.set(true);
-      loaders.forEach(CompletableFuture::join);
+      for (FutureTask<Boolean> loader : loaders) {
+        assertThat(loader.get()).isTrue();
+      }
     }
   }
 
@@ -131,7 +135,7 @@ abstract class DrillsSoak {
   }
 
   /** Gets all objects again and again, once at least. */
-  private void load(CacheStore store, AtomicBoolean over) {
+  private boolean load(CacheStore store, AtomicBoolean over) {
     do {
       long began = System.nanoTime();
       BatchResult result = getAll(store, Deadline.after(DrillObjects.DEADLINE));
@@ -139,6 +143,7 @@ abstract class DrillsSoak {
       calls.incrementAndGet();
       found.addAndGet(result.count(ObjectStatus.OK));
     } while (!over.get());
+    return true;
   }
 
   private CacheStore open() {

@@ -37,7 +37,7 @@ final class MooncakeCluster
   private static final int LOG_LINES_SHOWN = 40;
 
   private final Map<String, String> masterFlags = new TreeMap<>();
-  private long segmentBytes = 512 << 20;
+  private long segmentBytes = 512L << 20;
   private long leaseMillis;
 
   private @Nullable Path folder;
@@ -185,7 +185,13 @@ final class MooncakeCluster
   private static void kill(@Nullable Process process) {
     if (process != null) {
       process.destroyForcibly();
-      process.onExit().orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
+      try {
+        if (!process.waitFor(START_SECONDS, TimeUnit.SECONDS)) {
+          throw new AssertionError("process " + process.pid() + " does not end");
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -6,7 +6,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The suite on a real cluster, through Mooncake's C library. */
 class NativeConformanceTest extends StoreConformance {
-  @RegisterExtension static final MooncakeCluster CLUSTER = MooncakeCluster.withLeases(500);
+  @RegisterExtension static final MooncakeCluster CLUSTER = MooncakeCluster.withLeases(1500);
 
   @Override
   protected StoreUnderTest store() {

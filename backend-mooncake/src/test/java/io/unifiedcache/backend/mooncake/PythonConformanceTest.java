@@ -6,7 +6,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The suite on a real cluster, through Mooncake's Python package; nothing is set aside. */
 class PythonConformanceTest extends StoreConformance {
-  @RegisterExtension static final MooncakeCluster CLUSTER = MooncakeCluster.withLeases(500);
+  @RegisterExtension static final MooncakeCluster CLUSTER = MooncakeCluster.withLeases(1500);
 
   @Override
   protected StoreUnderTest store() {
