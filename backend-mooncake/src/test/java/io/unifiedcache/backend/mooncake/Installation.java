@@ -2,6 +2,7 @@ package io.unifiedcache.backend.mooncake;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Assumptions;
 
@@ -53,5 +54,10 @@ final class Installation {
   /** Returns Mooncake's C library. */
   static Path library() {
     return HOME.resolve("native/mooncake").resolve(NativeLibrary.FILE);
+  }
+
+  /** Returns whether it is there. */
+  static Optional<Path> found() {
+    return Optional.of(HOME).filter(home -> Files.exists(home.resolve("installed")));
   }
 }
