@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /** A client that Mooncake's C library has set up: whole objects, in one piece each. */
 final class NativeClient implements MooncakeClient {
@@ -96,7 +97,7 @@ final class NativeClient implements MooncakeClient {
    * needs.
    */
   private static MemorySegment create(NativeLibrary library) throws ClientException {
-    AtomicReference<MemorySegment> created = new AtomicReference<>(MemorySegment.NULL);
+    AtomicReference<@Nullable MemorySegment> created = new AtomicReference<>();
     Thread thread =
         Thread.ofPlatform()
             .daemon()
@@ -120,10 +121,11 @@ final class NativeClient implements MooncakeClient {
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
-    if (created.get().equals(MemorySegment.NULL)) {
+    MemorySegment store = created.get();
+    if (store == null || store.equals(MemorySegment.NULL)) {
       throw new ClientException("create answered no store");
     }
-    return created.get();
+    return store;
   }
 
   private static void destroy(NativeLibrary library, MemorySegment store) {

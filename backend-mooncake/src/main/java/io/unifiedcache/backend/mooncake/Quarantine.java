@@ -2,11 +2,12 @@ package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.api.MemoryState;
 import java.time.Duration;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +17,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Quarantine {
   private final Duration period;
-  private final Set<CompletableFuture<@Nullable Void>> kept = ConcurrentHashMap.newKeySet();
+  private final Map<Long, CompletableFuture<@Nullable Void>> kept = new ConcurrentHashMap<>();
+  private final AtomicLong begun = new AtomicLong();
 
   Quarantine(Duration period) {
     this.period = period;
@@ -25,16 +27,17 @@ final class Quarantine {
   /** Begins a quarantine. */
   MemoryState.InUse begin() {
     CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
-    kept.add(released);
+    long number = begun.incrementAndGet();
+    kept.put(number, released);
     CompletionStage<?> stage =
         released
             .completeOnTimeout(null, period.toNanos(), TimeUnit.NANOSECONDS)
-            .whenComplete((nothing, never) -> kept.remove(released));
+            .whenComplete((nothing, never) -> kept.remove(number));
     return new MemoryState.InUse(stage);
   }
 
   /** Ends every quarantine: the client is gone. */
   void end() {
-    kept.forEach(released -> released.complete(null));
+    kept.values().forEach(released -> released.complete(null));
   }
 }
