@@ -218,7 +218,8 @@ abstract class Drills {
         LoadingProcess.start(settings()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     try (BufferedReader output = process.inputReader()) {
       assertThat(output.readLine()).isEqualTo(LoadingProcess.LOADING);
-      process.destroy();
+      // The process itself would close its output, too.
+      assertThat(process.toHandle().destroy()).isTrue();
       assertThat(output.readAllAsString()).contains(LoadingProcess.HOOK);
       assertThat(process.waitFor()).as("128 and SIGTERM").isEqualTo(143);
     } finally {
