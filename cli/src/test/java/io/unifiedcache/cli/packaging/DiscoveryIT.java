@@ -41,13 +41,15 @@ class DiscoveryIT {
   void modulePath_linkerBindsTheBackends() throws Exception {
     assertQuiet(listOnModulePath(Distribution.LIB.toString()))
         .containsExactly(
-            "file from io.unifiedcache.backend.file", "memory from io.unifiedcache.backend.memory");
+            "file from io.unifiedcache.backend.file",
+            "memory from io.unifiedcache.backend.memory",
+            "mooncake from io.unifiedcache.backend.mooncake");
   }
 
   @Test
   void classPath_servicesFilesNameTheBackends() throws Exception {
     assertQuiet(listOnClassPath(Distribution.LIB.toString()))
-        .containsExactly("file from null", "memory from null");
+        .containsExactly("file from null", "memory from null", "mooncake from null");
   }
 
   @Test
@@ -57,6 +59,7 @@ class DiscoveryIT {
         .containsExactly(
             "file from io.unifiedcache.backend.file",
             "memory from io.unifiedcache.backend.memory",
+            "mooncake from io.unifiedcache.backend.mooncake",
             "plugin from plugin");
   }
 
@@ -64,7 +67,8 @@ class DiscoveryIT {
   void classPath_jarJoins() throws Exception {
     Path plugins = pluginFolder();
     assertQuiet(listOnClassPath(Distribution.LIB.toString(), plugins.toString()))
-        .containsExactly("file from null", "memory from null", "plugin from null");
+        .containsExactly(
+            "file from null", "memory from null", "mooncake from null", "plugin from null");
   }
 
   /** The command's module alone is a root: the backends come by its linker's {@code uses}. */

@@ -38,6 +38,7 @@ class ModuleDescriptorIT {
             "io.unifiedcache.api",
             "io.unifiedcache.backend.file",
             "io.unifiedcache.backend.memory",
+            "io.unifiedcache.backend.mooncake",
             "io.unifiedcache.cli",
             "io.unifiedcache.conformance",
             "io.unifiedcache.linker");

@@ -1,0 +1,21 @@
+package io.unifiedcache.backend.mooncake;
+
+/**
+ * What a store works with.
+ *
+ * @param client Mooncake's client
+ * @param registrations the memory it knows
+ * @param staging memory to copy through
+ * @param window what may be moved at once
+ * @param quarantine the memory that it may still be at
+ * @param removals the objects that were removed from under readers
+ * @param onlyRegistered whether it moves registered memory only
+ */
+record Below(
+    MooncakeClient client,
+    Registrations registrations,
+    Staging staging,
+    Window window,
+    Quarantine quarantine,
+    Removals removals,
+    boolean onlyRegistered) {}

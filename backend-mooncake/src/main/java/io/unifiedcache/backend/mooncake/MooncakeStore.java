@@ -1,0 +1,850 @@
+package io.unifiedcache.backend.mooncake;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.KeyPrefix;
+import io.unifiedcache.api.Memory;
+import io.unifiedcache.api.MemoryState;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.api.store.ClearResult;
+import io.unifiedcache.api.store.GetOp;
+import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.Registration;
+import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.api.store.StoreHealth;
+import io.unifiedcache.api.store.StoreLimits;
+import io.unifiedcache.api.store.StoreStats;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.ObjLongConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A store in a Mooncake cluster. Thread-safe.
+ *
+ * <p>Beyond the contract of {@link CacheStore}:
+ *
+ * <ul>
+ *   <li><b>Stored.</b> A put is OK only once the master says that the object is there. Mooncake
+ *       itself answers 0 too where another writer is at it, or has died at it.
+ *   <li><b>No room.</b> Mooncake evicts behind a put that finds no room: such a put is tried again
+ *       for less than two seconds.
+ *   <li><b>Leases.</b> Whatever was looked up, put or read stays for the time of a lease: it is not
+ *       evicted, and can be removed only if leased objects may be.
+ *   <li><b>Threads.</b> Mooncake is called by the store's own threads, since it may not return for
+ *       a minute. One that is late is left to itself; its memory is in use until it returns.
+ *   <li><b>Memory.</b> What Mooncake cannot take as it is, is copied through memory of the store.
+ *   <li><b>Counters.</b> What is in the cluster, and what it evicts, is not known.
+ * </ul>
+ */
+final class MooncakeStore implements CacheStore {
+  private static final Logger LOG = LoggerFactory.getLogger(MooncakeStore.class);
+
+  /** How long a close waits for calls in flight before it hurries them, and then once more. */
+  private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+  /** The most keys that are passed to Mooncake at once. */
+  private static final int KEYS = 4096;
+
+  /** Threads for what moves no bytes, so that it does not wait behind what does. */
+  private static final int CONTROL_THREADS = 2;
+
+  private static final String PROBED_KEY = "unified-cache-probe";
+
+  private final Below below;
+  private final Master master;
+  private final String description;
+  private final StoreLimits limits;
+  private final Set<Capability> capabilities;
+  private final boolean devices;
+  private final @Nullable OpenObjects openObjects;
+  private final CallThreads transfers;
+  private final CallThreads control;
+  private final ThreadFactory threads;
+
+  /** Guards the counters and the closing. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** Signalled when the last call has left a closing store. */
+  private final Condition left = lock.newCondition();
+
+  private final AtomicInteger calls = new AtomicInteger();
+  private volatile boolean closed;
+  private boolean ended;
+
+  private long stored;
+  private long found;
+  private long absent;
+  private long failed;
+  private long removed;
+  private long bytesStored;
+  private long bytesRead;
+
+  MooncakeStore(
+      MooncakeClient client,
+      String description,
+      MooncakeSettings settings,
+      Master master,
+      CallThreads control,
+      StoreContext context) {
+    Registrations registrations = new Registrations(client);
+    this.master = master;
+    this.description = description;
+    this.control = control;
+    limits = Limits.of(settings.lease());
+    devices = settings.reachesDevices();
+    openObjects =
+        client instanceof MooncakeClient.Scattering scattering
+            ? new OpenObjects(scattering, settings.lease())
+            : null;
+    capabilities = capabilities(openObjects != null, devices);
+    below =
+        new Below(
+            client,
+            registrations,
+            new Staging(registrations, settings.stagingBytes()),
+            new Window(),
+            new Quarantine(settings.quarantine()),
+            new Removals(),
+            settings.onlyRegistered());
+    threads = context.threads();
+    transfers = new CallThreads(settings.ioThreads(), threads);
+  }
+
+  /** Opens a store. */
+  static MooncakeStore open(MooncakeSettings settings, StoreContext context) {
+    Master master =
+        new Master(settings.setup().masterServerAddress(), settings.masterMetricsPort());
+    CallThreads control = new CallThreads(CONTROL_THREADS, context.threads());
+    AtomicReference<@Nullable Object> answer = new AtomicReference<>();
+    Call call =
+        control.runUnlessInterrupted(
+            running -> {
+              try {
+                MooncakeStore store = open(settings, master, control, context);
+                if (!answer.compareAndSet(null, store)) {
+                  store.below.client().close();
+                }
+              } catch (CacheException e) {
+                answer.compareAndSet(null, e);
+              }
+            });
+    Throwable problem = call.problem();
+    answer.compareAndSet(
+        null,
+        problem == null
+            ? new CacheException(FailureCode.CANCELLED, "the opening was interrupted")
+            : new CacheException(
+                FailureCode.INTERNAL, "Mooncake's client cannot be opened: " + problem, problem));
+    if (answer.get() instanceof MooncakeStore store) {
+      return store;
+    }
+    control.shutdown();
+    throw (CacheException) Objects.requireNonNull(answer.get());
+  }
+
+  private static MooncakeStore open(
+      MooncakeSettings settings, Master master, CallThreads control, StoreContext context) {
+    ClientLibrary library = ClientLibraries.load(settings);
+    master.requireListening();
+    ClientSetup setup = settings.setup().at(master.localHostname(settings.setup().localHostname()));
+    try {
+      MooncakeClient client = library.setUp(setup);
+      LOG.info("{}: {} has joined {}", context.instance(), library.description(), master);
+      return new MooncakeStore(client, library.description(), settings, master, control, context);
+    } catch (ClientException e) {
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "%s cannot join the cluster of %s, which listens, as %s with protocol %s, devices \"%s\","
+                  .formatted(
+                      library.description(),
+                      master,
+                      setup.localHostname(),
+                      setup.protocol(),
+                      setup.deviceName())
+              + " metadata_server "
+              + setup.metadataServer()
+              + ": "
+              + e.getMessage()
+              + "; one of these is wrong, or the master is of another version",
+          e);
+    }
+  }
+
+  private static Set<Capability> capabilities(boolean ranges, boolean devices) {
+    Set<Capability> all = EnumSet.of(Capability.REMOVE, Capability.CLEAR, Capability.SHARED);
+    if (ranges) {
+      all.add(Capability.RANGED_READ);
+    }
+    if (devices) {
+      all.add(Capability.DEVICE_MEMORY);
+    }
+    return Set.copyOf(all);
+  }
+
+  @Override
+  public Set<Capability> capabilities() {
+    return capabilities;
+  }
+
+  @Override
+  public StoreLimits limits() {
+    return limits;
+  }
+
+  @Override
+  public BatchResult exists(List<ObjectKey> keys, Deadline by) {
+    enter(keys.size());
+    try {
+      List<Entry> entries = entries(keys);
+      BatchResult result = run(control, entries, by, this::exists);
+      count(result, entries, /* moved= */ false, Counted.NOTHING);
+      return result;
+    } finally {
+      exit();
+    }
+  }
+
+  private void exists(Call call, List<Entry> entries) {
+    forKeys(
+        call,
+        entries,
+        "exists",
+        below.client()::exists,
+        (entry, answer) -> entry.settle(answer > 0 ? ObjectStatus.OK : ObjectStatus.ABSENT));
+  }
+
+  @Override
+  public BatchResult put(List<PutOp> ops, Deadline by) {
+    enter(ops.size());
+    try {
+      List<Entry> entries = new ArrayList<>(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        entries.add(Entry.of(i, ops.get(i), devices));
+      }
+      BatchResult result =
+          run(transfers, entries, by, (call, legal) -> new TransferCall(below, call).put(legal));
+      count(result, entries, /* moved= */ true, Counted.STORED);
+      return result;
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public BatchResult get(List<GetOp> ops, Deadline by) {
+    enter(ops.size());
+    try {
+      List<Entry> entries = new ArrayList<>(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        entries.add(Entry.of(i, ops.get(i), devices));
+      }
+      BatchResult result =
+          run(transfers, entries, by, (call, legal) -> new TransferCall(below, call).get(legal));
+      count(result, entries, /* moved= */ true, Counted.READ);
+      return result;
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+    OpenObjects objects = openObjects;
+    if (objects == null) {
+      return CacheStore.super.openSession(keys, by);
+    }
+    enter(keys.size());
+    try {
+      long since = below.removals().beginReading();
+      List<Entry> entries = entries(keys);
+      BitSet asked = open(entries);
+      List<String> held = new ArrayList<>();
+      // Whether those objects are the session's to let go of, or the call's.
+      AtomicBoolean taken = new AtomicBoolean();
+      Call call =
+          start(
+              control,
+              entries,
+              by,
+              (running, legal) -> {
+                forKeys(
+                    running,
+                    legal,
+                    "open",
+                    objects::open,
+                    (entry, answer) -> {
+                      entry.settle(ObjectStatus.OK);
+                      held.add(entry.key.value());
+                    });
+                if (!taken.compareAndSet(false, true)) {
+                  objects.close(held);
+                }
+              });
+      boolean done = call == null || call.isDone();
+      BatchResult result = result(entries, asked, call, done);
+      if (!done && !taken.compareAndSet(false, true)) {
+        release(held);
+      }
+      count(result, entries, /* moved= */ false, Counted.NOTHING);
+      return new MooncakeSession(this, List.copyOf(keys), result, since);
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
+    enter(keys.size());
+    try {
+      List<Entry> entries = entries(keys);
+      BatchResult result =
+          run(
+              control,
+              entries,
+              by,
+              (call, legal) ->
+                  forKeys(
+                      call,
+                      legal,
+                      "remove",
+                      some -> evenIfLeased ? removeByForce(some) : remove(some),
+                      (entry, answer) -> entry.settle(ObjectStatus.OK)));
+      count(result, entries, /* moved= */ false, Counted.REMOVED);
+      return result;
+    } finally {
+      exit();
+    }
+  }
+
+  private long[] remove(List<String> keys) throws ClientException {
+    return below.client().remove(keys, /* force= */ false);
+  }
+
+  private long[] removeByForce(List<String> keys) throws ClientException {
+    below.removals().begin(keys);
+    try {
+      return below.client().remove(keys, /* force= */ true);
+    } finally {
+      if (openObjects != null) {
+        openObjects.forget(keys);
+      }
+      below.removals().end(keys);
+    }
+  }
+
+  /**
+   * {@inheritDoc}
+   *
+   * <p>Leased objects stay, and are counted by the master's HTTP interface, since Mooncake's client
+   * says nothing of them.
+   *
+   * @throws CacheException also if that does not answer, though nothing else has gone wrong
+   */
+  @Override
+  public ClearResult clear(KeyPrefix prefix, Deadline by) {
+    enter(0);
+    try {
+      if (prefix.value().getBytes(StandardCharsets.UTF_8).length > Limits.CLEARED_PREFIX_BYTES) {
+        throw new CacheException(
+            FailureCode.REFUSED,
+            "a prefix of more than %d bytes cannot be cleared"
+                .formatted(Limits.CLEARED_PREFIX_BYTES));
+      }
+      AtomicReference<@Nullable Object> answer = new AtomicReference<>();
+      Call call =
+          control.run(
+              by,
+              running -> {
+                try {
+                  answer.set(clear(prefix));
+                } catch (CacheException e) {
+                  answer.set(e);
+                }
+              });
+      Object cleared = answer.get();
+      Throwable problem = call.problem();
+      if (call.isDone() && cleared instanceof ClearResult result) {
+        countRemoved(result.removed());
+        return result;
+      } else if (call.isDone() && cleared instanceof CacheException e) {
+        throw new CacheException(e.code(), String.valueOf(e.getMessage()), e);
+      } else if (problem != null) {
+        throw new CacheException(
+            FailureCode.INTERNAL, "clear of " + prefix + " failed: " + problem, problem);
+      }
+      throw new CacheException(
+          FailureCode.TIMEOUT, "the deadline passed before all under " + prefix + " was cleared");
+    } finally {
+      exit();
+    }
+  }
+
+  private ClearResult clear(KeyPrefix prefix) {
+    long answer;
+    try {
+      answer = below.client().removeByRegex(pattern(prefix.value()), /* force= */ false);
+    } catch (ClientException e) {
+      throw new CacheException(
+          FailureCode.INTERNAL, "clear of " + prefix + " failed: " + e.getMessage(), e);
+    }
+    if (answer < 0) {
+      throw new CacheException(
+          Answers.code(answer),
+          "clear of %s: remove_by_regex answered %d: %s"
+              .formatted(prefix, answer, Answers.meaning(answer)));
+    }
+    try {
+      return new ClearResult(answer, master.countKeys(prefix.value()));
+    } catch (IOException e) {
+      countRemoved(answer);
+      throw new CacheException(
+          FailureCode.UNREACHABLE,
+          "%d objects under %s were removed; whether leased ones are left is not known, since the"
+                  .formatted(answer, prefix)
+              + " master's HTTP interface (master_metrics_port) does not answer: "
+              + e,
+          e);
+    }
+  }
+
+  /** Returns the ECMAScript pattern of a text at the begin of a key. */
+  static String pattern(String prefix) {
+    StringBuilder pattern = new StringBuilder("^");
+    for (int i = 0; i < prefix.length(); i++) {
+      char c = prefix.charAt(i);
+      if ("^$\\.*+?()[]{}|".indexOf(c) >= 0) {
+        pattern.append('\\');
+      }
+      pattern.append(c);
+    }
+    return pattern.toString();
+  }
+
+  @Override
+  public Registration register(Memory memory) {
+    enter(0);
+    try {
+      return below.registrations().register(memory);
+    } finally {
+      exit();
+    }
+  }
+
+  @Override
+  public StoreStats stats() {
+    lock.lock();
+    try {
+      return new StoreStats(
+          StoreStats.UNKNOWN,
+          StoreStats.UNKNOWN,
+          StoreStats.UNKNOWN,
+          stored,
+          /* present= */ 0,
+          found,
+          absent,
+          failed,
+          removed,
+          /* evicted= */ 0,
+          bytesStored,
+          bytesRead);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * {@inheritDoc}
+   *
+   * <p>Asks the master for an object: Mooncake's own check of a client that owns no memory says
+   * that all is well, whatever has become of the master.
+   */
+  @Override
+  public StoreHealth probe(Deadline by) {
+    enter(0);
+    try {
+      BatchResult result =
+          run(control, entries(List.of(new ObjectKey(PROBED_KEY))), by, this::exists);
+      return result.status(0) == ObjectStatus.FAILED
+          ? new StoreHealth(StoreHealth.State.DOWN, result.failure(0).message())
+          : new StoreHealth(
+              StoreHealth.State.UP, "the master " + master + " answers; " + description);
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * {@inheritDoc}
+   *
+   * <p>Mooncake's client is closed when no call is in it any more: if one does not return in time,
+   * that is left to the thread that is in it.
+   */
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      awaitCalls(CLOSING_NANOS);
+      if (calls.get() > 0) {
+        // Something below stalls: let the callers go.
+        transfers.hurry();
+        control.hurry();
+        awaitCalls(CLOSING_NANOS);
+      }
+      if (ended) {
+        return;
+      }
+      ended = true;
+    } finally {
+      lock.unlock();
+    }
+    transfers.shutdown();
+    control.shutdown();
+    Thread last = threads.newThread(this::end);
+    last.start();
+    boolean interrupted = false;
+    long end = System.nanoTime() + 2 * CLOSING_NANOS;
+    while (last.isAlive() && System.nanoTime() < end) {
+      try {
+        last.join(TimeUnit.NANOSECONDS.toMillis(CLOSING_NANOS));
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Leaves the cluster, once no call is at work. */
+  private void end() {
+    while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
+      LOG.warn("Mooncake's client is not closed yet, since a call to it does not end");
+    }
+    below.registrations().end();
+    below.client().close();
+    below.quarantine().end();
+    below.staging().end();
+  }
+
+  private void awaitCalls(long nanos) {
+    boolean interrupted = false;
+    while (calls.get() > 0 && nanos > 0) {
+      try {
+        nanos = left.awaitNanos(nanos);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  // Sessions.
+
+  /** Reads ranges of the objects that a session has opened. */
+  BatchResult read(
+      List<ReadOp> ops, List<ObjectKey> keys, BatchResult opened, long since, Deadline by) {
+    OpenObjects objects = openObjects;
+    if (objects == null) {
+      throw new IllegalStateException("no session can have been opened");
+    }
+    enter(ops.size());
+    try {
+      List<Entry> entries = new ArrayList<>(ops.size());
+      for (int i = 0; i < ops.size(); i++) {
+        entries.add(entryOf(i, ops.get(i), keys, opened));
+      }
+      BitSet asked = open(entries);
+      // The session may be closed before a read that is late has ended.
+      List<String> held = new ArrayList<>(entries.size());
+      asked.stream().forEach(i -> held.add(entries.get(i).key.value()));
+      objects.retain(held);
+      Call call =
+          start(
+              transfers,
+              entries,
+              by,
+              (running, legal) -> new TransferCall(below, running).read(objects, since, legal));
+      boolean done = call == null || call.isDone();
+      BatchResult result = result(entries, asked, call, done);
+      if (call == null || done || call.giveUp()) {
+        release(held);
+      } else {
+        call.released().thenRun(() -> release(held));
+      }
+      count(result, entries, /* moved= */ true, Counted.READ);
+      return result;
+    } finally {
+      exit();
+    }
+  }
+
+  private Entry entryOf(int i, ReadOp op, List<ObjectKey> keys, BatchResult opened) {
+    if (op.entry() >= keys.size()) {
+      Entry none = Entry.of(i, new ObjectKey("entry " + op.entry()));
+      none.fail(
+          StoreFailure.of(
+              FailureCode.REFUSED,
+              "entry %d of a session with %d keys".formatted(op.entry(), keys.size())));
+      return none;
+    }
+    Entry entry = Entry.of(i, keys.get(op.entry()), op, devices);
+    switch (opened.status(op.entry())) {
+      case OK, PRESENT -> {}
+      case ABSENT -> entry.settle(ObjectStatus.ABSENT);
+      case FAILED -> entry.fail(opened.failure(op.entry()));
+    }
+    return entry;
+  }
+
+  /** Ends a session that has opened objects. */
+  void end(List<String> keys) {
+    below.removals().endReading();
+    release(keys);
+  }
+
+  private void release(List<String> keys) {
+    OpenObjects objects = openObjects;
+    if (objects == null || keys.isEmpty() || closed) {
+      return;
+    }
+    if (!control.later(() -> objects.close(keys))) {
+      LOG.debug("the client is closed, and has let go of all");
+    }
+  }
+
+  /** Returns the keys of what a session has opened, as often as it has. */
+  static List<String> openKeys(List<ObjectKey> keys, BatchResult opened) {
+    List<String> open = new ArrayList<>(keys.size());
+    for (int i = 0; i < keys.size(); i++) {
+      if (opened.isOk(i)) {
+        open.add(keys.get(i).value());
+      }
+    }
+    return open;
+  }
+
+  // Calls.
+
+  /** What a thread of the store does with the entries of a call that ask for what can be. */
+  private interface Work {
+    void run(Call call, List<Entry> entries);
+  }
+
+  /** A call to Mooncake that is about keys alone. */
+  private interface KeyCall {
+    long[] call(List<String> keys) throws ClientException;
+  }
+
+  private static List<Entry> entries(List<ObjectKey> keys) {
+    List<Entry> entries = new ArrayList<>(keys.size());
+    for (int i = 0; i < keys.size(); i++) {
+      entries.add(Entry.of(i, keys.get(i)));
+    }
+    return entries;
+  }
+
+  /** Asks Mooncake about keys; those it has no object for are absent, or have failed. */
+  private static void forKeys(
+      Call call,
+      List<Entry> entries,
+      String what,
+      KeyCall keyCall,
+      ObjLongConsumer<Entry> answered) {
+    TransferCall.inRounds(
+        entries,
+        round -> {
+          for (int from = 0; from < round.size(); from += KEYS) {
+            List<Entry> some = round.subList(from, Math.min(round.size(), from + KEYS));
+            if (call.isLate()) {
+              some.forEach(entry -> entry.fail(entry.late()));
+              continue;
+            }
+            try {
+              long[] answers = keyCall.call(some.stream().map(e -> e.key.value()).toList());
+              if (answers.length != some.size()) {
+                throw new ClientException(
+                    "%d answers for %d keys".formatted(answers.length, some.size()));
+              }
+              for (int i = 0; i < answers.length; i++) {
+                if (answers[i] >= 0) {
+                  answered.accept(some.get(i), answers[i]);
+                } else if (answers[i] == Answers.OBJECT_NOT_FOUND
+                    || (answers[i] == Answers.REPLICA_NOT_READY && !what.equals("remove"))) {
+                  some.get(i).settle(ObjectStatus.ABSENT);
+                } else {
+                  some.get(i).failAnswered(what, answers[i], MemoryState.UNTOUCHED);
+                }
+              }
+            } catch (ClientException e) {
+              some.forEach(
+                  entry -> entry.fail(FailureCode.INTERNAL, what + " failed: " + e.getMessage()));
+            }
+          }
+        });
+  }
+
+  /** Has the work done for the entries that have not failed yet. */
+  private BatchResult run(CallThreads threads, List<Entry> entries, Deadline by, Work work) {
+    BitSet asked = open(entries);
+    Call call = start(threads, entries, by, work);
+    return result(entries, asked, call, call == null || call.isDone());
+  }
+
+  private static BitSet open(List<Entry> entries) {
+    BitSet open = new BitSet(entries.size());
+    for (Entry entry : entries) {
+      open.set(entry.index, entry.isOpen());
+    }
+    return open;
+  }
+
+  /** Has the work done, and waits for it; returns null if no entry asks for what can be. */
+  private static @Nullable Call start(
+      CallThreads threads, List<Entry> entries, Deadline by, Work work) {
+    List<Entry> legal = new ArrayList<>(entries.size());
+    for (Entry entry : entries) {
+      if (entry.isOpen()) {
+        legal.add(entry);
+      }
+    }
+    return legal.isEmpty() ? null : threads.run(by, running -> work.run(running, legal));
+  }
+
+  /**
+   * Returns what became of entries.
+   *
+   * @param asked those that the call was for
+   * @param done whether the call was over when its caller stopped waiting
+   */
+  private static BatchResult result(
+      List<Entry> entries, BitSet asked, @Nullable Call call, boolean done) {
+    BatchResult.Builder result = BatchResult.builder(entries.size());
+    Throwable problem = call == null || !done ? null : call.problem();
+    for (Entry entry : entries) {
+      if (call != null && !done && asked.get(entry.index)) {
+        result.failed(
+            entry.index,
+            call.giveUp()
+                ? entry.late()
+                : entry.late().withMemory(new MemoryState.InUse(call.released())));
+        continue;
+      }
+      if (problem != null) {
+        entry.fail(
+            StoreFailure.of(FailureCode.INTERNAL, Limits.about(entry.key, problem.toString()))
+                .withMemory(MemoryState.DIRTY));
+      }
+      ObjectStatus status = entry.status();
+      if (status != null) {
+        result.set(entry.index, status);
+      } else {
+        result.failed(entry.index, Objects.requireNonNull(entry.failure()));
+      }
+    }
+    return result.build();
+  }
+
+  /** What entries that are OK count as. */
+  private enum Counted {
+    NOTHING,
+    STORED,
+    READ,
+    REMOVED
+  }
+
+  private void count(BatchResult result, List<Entry> entries, boolean moved, Counted counted) {
+    int oks = result.count(ObjectStatus.OK);
+    long bytes = 0;
+    for (Entry entry : entries) {
+      if (moved && result.isOk(entry.index)) {
+        bytes += entry.size();
+      }
+    }
+    lock.lock();
+    try {
+      failed += result.count(ObjectStatus.FAILED);
+      switch (counted) {
+        case NOTHING -> {}
+        case STORED -> {
+          stored += oks;
+          bytesStored += bytes;
+        }
+        case READ -> {
+          found += oks;
+          bytesRead += bytes;
+          absent += result.count(ObjectStatus.ABSENT);
+        }
+        case REMOVED -> removed += oks;
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void countRemoved(long count) {
+    lock.lock();
+    try {
+      removed += count;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns the exception that says that this store is closed. */
+  static CacheException closedStore() {
+    return new CacheException(FailureCode.CLOSED, "the Mooncake store is closed");
+  }
+
+  private void enter(int entries) {
+    calls.incrementAndGet();
+    if (closed) {
+      exit();
+      throw closedStore();
+    }
+    if (entries > limits.batch()) {
+      exit();
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "%d entries are more than the %d that one call may have"
+              .formatted(entries, limits.batch()));
+    }
+  }
+
+  private void exit() {
+    if (calls.decrementAndGet() == 0 && closed) {
+      lock.lock();
+      try {
+        left.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+package io.unifiedcache.backend.mooncake;
+
+import org.jspecify.annotations.Nullable;
+
+/** Mooncake's Python package, imported into the Python of this process. */
+final class PythonLibrary implements ClientLibrary {
+  private static final String MODULE = "mooncake.store";
+  private static final String USUAL_INTERPRETER = "python3";
+  private static final String USUAL_TENANT = "default";
+
+  private static final String TO_INSTALL =
+      "what is needed is Mooncake's package, 0.3.12 or newer (pip install mooncake-transfer-engine,"
+          + " or mooncake-transfer-engine-non-cuda without a GPU), and its libraries (on Debian"
+          + " libibverbs1, librdmacm1, libnuma1 and libcurl4)";
+
+  private static @Nullable PythonLibrary loaded;
+
+  private final Python python;
+  private final long storeClass;
+  private final long configClass;
+
+  /** What says that an object is pinned softly, or 0 where a flag does. */
+  private final long softPinAction;
+
+  /**
+   * Creates a library.
+   *
+   * @param module the module {@code mooncake.store}, or what can stand in for it
+   */
+  PythonLibrary(Python python, PythonFrame frame, long module) throws PythonException {
+    this.python = python;
+    storeClass = frame.keep(frame.attribute(module, "MooncakeDistributedStore"));
+    configClass = frame.keep(frame.attribute(module, "ReplicateConfig"));
+    softPinAction =
+        frame.hasAttribute(configClass, "with_soft_pin")
+            ? 0
+            : frame.keep(frame.attribute(frame.attribute(module, "SoftPinAction"), "ENABLE"));
+    for (PythonClient.Method method : PythonClient.Method.values()) {
+      long unused = frame.attribute(storeClass, method.nameInPython());
+    }
+  }
+
+  /**
+   * Starts Python in this process, unless it runs already, and imports the package.
+   *
+   * @param interpreter the interpreter that has the package; null for {@code python3}
+   */
+  static synchronized PythonLibrary load(@Nullable String interpreter) throws LoadException {
+    PythonInterpreter asked =
+        PythonInterpreter.ask(interpreter == null ? USUAL_INTERPRETER : interpreter, MODULE);
+    if (!asked.hasModule()) {
+      throw new LoadException("%s has no module %s; %s".formatted(asked, MODULE, TO_INSTALL));
+    }
+    Python python = Python.of(asked);
+    PythonLibrary library = loaded;
+    if (library == null) {
+      library = OneLibrary.load("the module " + MODULE, () -> importInto(python));
+      loaded = library;
+    }
+    return library;
+  }
+
+  private static PythonLibrary importInto(Python python) throws LoadException {
+    try (PythonFrame frame = python.enter()) {
+      return new PythonLibrary(python, frame, frame.importModule(MODULE));
+    } catch (PythonException e) {
+      throw new LoadException(
+          "%s cannot use its module %s: %s; %s"
+              .formatted(python, MODULE, e.getMessage(), TO_INSTALL),
+          e);
+    }
+  }
+
+  @Override
+  public String description() {
+    return MODULE + " of " + python;
+  }
+
+  @Override
+  public MooncakeClient setUp(ClientSetup setup) throws ClientException {
+    try (PythonFrame frame = python.enter()) {
+      long config = config(frame, setup);
+      long store = frame.call(storeClass);
+      long named = frame.dict();
+      // Older packages know no tenants.
+      if (!setup.tenant().isEmpty() && !setup.tenant().equals(USUAL_TENANT)) {
+        frame.set(named, "tenant_id", frame.text(setup.tenant()));
+      }
+      long answer =
+          frame.toLong(
+              frame.callNamed(
+                  frame.attribute(store, "setup"),
+                  named,
+                  frame.text(setup.localHostname()),
+                  frame.text(setup.metadataServer()),
+                  frame.integer(setup.globalSegmentSize()),
+                  frame.integer(setup.localBufferSize()),
+                  frame.text(setup.protocol()),
+                  frame.text(setup.deviceName()),
+                  frame.text(setup.masterServerAddress())));
+      if (answer != 0) {
+        throw new ClientException("Mooncake's setup answered " + answer);
+      }
+      return new PythonClient(python, this, setup, frame, store, config);
+    } catch (PythonException e) {
+      throw new ClientException("Mooncake's setup failed: " + e.getMessage(), e);
+    }
+  }
+
+  /** Makes a configuration of puts. */
+  long config(PythonFrame frame, ClientSetup setup) throws PythonException {
+    long config = frame.call(configClass);
+    frame.setAttribute(config, "replica_num", frame.integer(setup.replicaNum()));
+    frame.setAttribute(config, "with_hard_pin", frame.bool(setup.hardPin()));
+    if (setup.softPin()) {
+      if (softPinAction == 0) {
+        frame.setAttribute(config, "with_soft_pin", frame.bool(true));
+      } else {
+        frame.setAttribute(config, "soft_pin_action", softPinAction);
+      }
+    }
+    frame.setAttribute(config, "preferred_segments", frame.texts(setup.preferredSegments()));
+    return config;
+  }
+}

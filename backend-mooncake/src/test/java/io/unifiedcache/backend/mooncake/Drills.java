@@ -1,0 +1,247 @@
+package io.unifiedcache.backend.mooncake;
+
+import static io.unifiedcache.backend.mooncake.DrillObjects.getAll;
+import static io.unifiedcache.backend.mooncake.DrillObjects.putAll;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.key;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.put;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.soon;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.KeyPrefix;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.ClearResult;
+import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.api.store.StoreHealth;
+import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
+import java.io.BufferedReader;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/**
+ * What a real cluster goes through: its processes are killed, it fills up, others evict. No call
+ * hangs, no byte is wrong, and hits resume.
+ *
+ * <p>A class for each client, since a process can have only one of them.
+ */
+@Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+abstract class Drills {
+  private static final int OBJECTS = DrillObjects.COUNT;
+  private static final Duration DEADLINE = DrillObjects.DEADLINE;
+
+  @RegisterExtension
+  static final MooncakeCluster CLUSTER =
+      MooncakeCluster.withLeases(300).flag("client_ttl", "5").segment(64 << 20);
+
+  private final Choice client;
+  private final List<CacheStore> stores = new ArrayList<>();
+
+  Drills(Choice client) {
+    this.client = client;
+  }
+
+  @BeforeEach
+  void heal() throws Exception {
+    CLUSTER.heal();
+  }
+
+  @AfterEach
+  void close() {
+    stores.forEach(CacheStore::close);
+  }
+
+  @Test
+  void masterDies_callsFailInTimeAndHitsResume() throws Exception {
+    CacheStore store = open();
+    putAll(store);
+    assertThat(getAll(store, soon()).count(ObjectStatus.OK)).isEqualTo(OBJECTS);
+    AtomicBoolean over = new AtomicBoolean();
+    FutureTask<Integer> load =
+        new FutureTask<>(
+            () -> {
+              int failed = 0;
+              while (!over.get()) {
+                failed += getAll(store, Deadline.after(DEADLINE)).count(ObjectStatus.FAILED);
+              }
+              return failed;
+            });
+    Thread.ofPlatform().daemon().start(load);
+    CLUSTER.killMaster();
+    CLUSTER.await(
+        "the store is seen to be down",
+        () -> store.probe(Deadline.after(DEADLINE)).state() == StoreHealth.State.DOWN);
+    StoreFailure failure = existsFailure(store);
+    assertThat(failure.code()).isIn(FailureCode.UNREACHABLE, FailureCode.TIMEOUT);
+    CLUSTER.startMaster();
+    CLUSTER.await("the owner has mounted its memory again", CLUSTER::hasSegment);
+    CLUSTER.await("objects can be stored again", () -> putAll(store) == OBJECTS);
+    assertThat(getAll(store, soon()).count(ObjectStatus.OK)).isEqualTo(OBJECTS);
+    over.set(true);
+    assertThat(load.get(1, TimeUnit.MINUTES)).isPositive();
+    assertThat(store.probe(soon()).state()).isEqualTo(StoreHealth.State.UP);
+  }
+
+  @Test
+  void ownerDies_objectsFailOrAreAbsentAndHitsResume() throws Exception {
+    CacheStore store = open();
+    putAll(store);
+    CLUSTER.killOwner();
+    BatchResult result = getAll(store, Deadline.after(DEADLINE));
+    assertThat(result.count(ObjectStatus.OK)).isZero();
+    CLUSTER.await(
+        "objects without their owner are absent",
+        () -> getAll(store, Deadline.after(DEADLINE)).count(ObjectStatus.ABSENT) == OBJECTS);
+    CLUSTER.startOwner();
+    CLUSTER.await("objects can be stored again", () -> putAll(store) == OBJECTS);
+    assertThat(getAll(store, soon()).count(ObjectStatus.OK)).isEqualTo(OBJECTS);
+  }
+
+  @Test
+  void segmentIsFull_putsFailAndSucceedAgainOnceLeasesAreOver() {
+    CacheStore store = open();
+    AtomicInteger count = new AtomicInteger();
+    // All that was just put is leased, so that nothing can be evicted at first.
+    CLUSTER.await(
+        "there is no room",
+        () -> {
+          BatchResult result =
+              store.put(List.of(put("full-" + count.incrementAndGet(), 1, 8 << 20)), soon());
+          return result.status(0) == ObjectStatus.FAILED
+              && result.failure(0).code() == FailureCode.NO_SPACE;
+        });
+    CLUSTER.await(
+        "there is room again", () -> store.put(List.of(put("more", 1, 8 << 20)), soon()).isOk(0));
+  }
+
+  @Test
+  void otherClientEvicts_readsAreRightOrNone() throws Exception {
+    CacheStore store = open();
+    CacheStore other = open();
+    AtomicInteger next = new AtomicInteger();
+    FutureTask<Boolean> flood =
+        new FutureTask<>(
+            () -> {
+              for (int i = 0; i < 60; i++) {
+                BatchResult unused =
+                    other.put(List.of(put("flood-" + next.incrementAndGet(), 1, 4 << 20)), soon());
+              }
+              return true;
+            });
+    Thread.ofPlatform().daemon().start(flood);
+    int found = 0;
+    while (!flood.isDone()) {
+      found += putAll(store);
+      BatchResult result = getAll(store, soon());
+      found += result.count(ObjectStatus.OK);
+    }
+    assertThat(flood.get()).isTrue();
+    assertThat(found).isPositive();
+  }
+
+  @Test
+  void clear_leasedObjectsAreKeptAndTold() {
+    CacheStore store = open();
+    assertThat(store.put(List.of(put("c.1", 1, 10), put("c.2", 2, 10), put("cx3", 3, 10)), soon()))
+        .isEqualTo(BatchResult.all(3, ObjectStatus.OK));
+    CLUSTER.await(
+        "all is cleared, and what is leased was counted",
+        () -> {
+          ClearResult result = store.clear(KeyPrefix.of("c."), soon());
+          assertThat(result.removed() + result.kept()).isLessThanOrEqualTo(2);
+          return result.kept() == 0;
+        });
+    assertThat(store.exists(List.of(key("c.1"), key("c.2"), key("cx3")), soon()))
+        .extracting(result -> result.count(ObjectStatus.OK))
+        .isEqualTo(1);
+  }
+
+  @Test
+  void masterIsAway_openSaysSoAndWorksOnceItIsThere() throws Exception {
+    CLUSTER.killMaster();
+    assertThatThrownBy(this::open)
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.UNREACHABLE))
+        .hasMessageContaining(CLUSTER.address())
+        .hasMessageContaining("start mooncake_master");
+    CLUSTER.startMaster();
+    CLUSTER.await("the owner has mounted its memory again", CLUSTER::hasSegment);
+    CacheStore store = open();
+    CLUSTER.await("objects can be stored", () -> putAll(store) == OBJECTS);
+  }
+
+  @Test
+  void masterIsAway_degradedLinkerStartsAndHasHitsOnceItIsThere() throws Exception {
+    CLUSTER.killMaster();
+    Map<String, String> settings = new TreeMap<>(settings());
+    settings.put("linker.start-policy", "degraded");
+    try (EnginePages engine =
+        new EnginePages("drill", /* packed= */ false, EnginePages.keys(1, 4), settings)) {
+      assertThat(engine.hits()).isZero();
+      CLUSTER.startMaster();
+      CLUSTER.await("the owner has mounted its memory again", CLUSTER::hasSegment);
+      CLUSTER.await("pages can be stored", engine::canOffload);
+      engine.load();
+    }
+  }
+
+  @Test
+  void openAndClose_manyTimes_leavesTheObjects() {
+    putAll(open());
+    for (int i = 0; i < 4; i++) {
+      try (CacheStore store = open()) {
+        assertThat(store.exists(List.of(key("drill-0")), soon()).isOk(0)).isTrue();
+      }
+    }
+  }
+
+  @Test
+  void processIsTerminated_hooksRun() throws Exception {
+    Process process =
+        LoadingProcess.start(settings()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    try (BufferedReader output = process.inputReader()) {
+      assertThat(output.readLine()).isEqualTo(LoadingProcess.LOADING);
+      // The process itself would close its output, too.
+      assertThat(process.toHandle().destroy()).isTrue();
+      assertThat(output.readAllAsString()).contains(LoadingProcess.HOOK);
+      assertThat(process.waitFor()).as("128 and SIGTERM").isEqualTo(143);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private Map<String, String> settings() {
+    return CLUSTER.settings(client);
+  }
+
+  private CacheStore open() {
+    CacheStore store =
+        MooncakeStore.open(
+            ScriptedStore.settings(settings(), Map.of()), StoreContext.of("mooncake-drill"));
+    stores.add(store);
+    return store;
+  }
+
+  private static StoreFailure existsFailure(CacheStore store) {
+    BatchResult result = store.exists(List.of(key("drill-0")), Deadline.after(DEADLINE));
+    assertThat(result.status(0)).isEqualTo(ObjectStatus.FAILED);
+    return result.failure(0);
+  }
+}

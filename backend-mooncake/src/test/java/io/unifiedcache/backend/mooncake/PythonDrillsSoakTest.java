@@ -1,0 +1,11 @@
+package io.unifiedcache.backend.mooncake;
+
+import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
+import org.junit.jupiter.api.Tag;
+
+@Tag("stress")
+class PythonDrillsSoakTest extends DrillsSoak {
+  PythonDrillsSoakTest() {
+    super(Choice.PYTHON);
+  }
+}

@@ -1,0 +1,108 @@
+package io.unifiedcache.backend.mooncake;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Interpreters that are not what they should be, played by scripts of the shell. */
+class PythonInterpreterTest {
+  @TempDir Path folder = Path.of("set by JUnit");
+
+  @Test
+  void ask_programThatIsNotThere_saysWhatToInstall() {
+    assertThatThrownBy(() -> PythonInterpreter.ask("no-such-python", "sys"))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("there is no Python interpreter no-such-python")
+        .hasMessageContaining("the option python");
+  }
+
+  @Test
+  void ask_programThatIsNoPython_saysWhatItAnswered() throws IOException {
+    String program = script("echo 'usage: tool'; echo 'unknown option' >&2; exit 7");
+    assertThatThrownBy(() -> PythonInterpreter.ask(program, "sys"))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("does not answer like Python 3 (status 7)")
+        .hasMessageContaining("usage: tool")
+        .hasMessageContaining("unknown option");
+  }
+
+  @Test
+  void ask_programThatAnswersTooLittle_isRefused() throws IOException {
+    String program = script("printf 'one\\0two\\0'");
+    assertThatThrownBy(() -> PythonInterpreter.ask(program, "sys"))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("does not answer like Python 3 (status 0)");
+  }
+
+  @Test
+  void ask_whileInterrupted_givesUpAndStaysInterrupted() throws IOException {
+    String program = script("exec sleep 60");
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> PythonInterpreter.ask(program, "sys"))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("interrupted while asking");
+    assertThat(Thread.interrupted()).isTrue();
+  }
+
+  @Test
+  void ask_interpreter_findsItsLibrariesAndItsPath() throws Exception {
+    String program =
+        script(
+            "printf '%s\\0' /env/bin/python 3.99 t True /base /lib x86_64-linux-gnu"
+                + " libpython3.99t.so.1.0 libpython3.99t.a /a '/b c'");
+    PythonInterpreter interpreter = PythonInterpreter.ask(program, "sys");
+    assertThat(interpreter.executable()).isEqualTo("/env/bin/python");
+    assertThat(interpreter.version()).isEqualTo("3.99");
+    assertThat(interpreter.hasModule()).isTrue();
+    assertThat(interpreter.path()).containsExactly("/a", "/b c");
+    assertThat(interpreter.libraries())
+        .startsWith("/lib/libpython3.99t.so.1.0", "/lib/libpython3.99t.so")
+        .contains("/lib/x86_64-linux-gnu/libpython3.99t.so.1.0", "/base/lib/libpython3.99t.so.1.0")
+        .endsWith("libpython3.99t.so.1.0", "libpython3.99t.so")
+        .doesNotHaveDuplicates()
+        .noneMatch(library -> library.endsWith(".a"));
+  }
+
+  @Test
+  void load_noSharedLibrary_saysWhatWasTriedAndWhatToInstall() throws IOException {
+    Path broken = Files.writeString(folder.resolve("libpython3.99.so.1.0"), "no library");
+    PythonInterpreter interpreter =
+        new PythonInterpreter(
+            "/env/bin/python",
+            "3.99",
+            List.of("/nowhere/libpython3.99.so.1.0", broken.toString(), "libpython3.99.so.1.0"),
+            List.of(),
+            true);
+    assertThatThrownBy(() -> Python.load(interpreter))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("Python 3.99 (/env/bin/python) has no shared library")
+        .hasMessageContaining("the package libpython3.99")
+        .hasMessageContaining("/nowhere/libpython3.99.so.1.0: no such file")
+        .hasMessageContaining(broken + ": ")
+        .hasMessageContaining("; libpython3.99.so.1.0: ");
+  }
+
+  @Test
+  void load_interpreterWithoutMooncake_saysWhatToInstall() throws IOException {
+    String program =
+        script("printf '%s\\0' /env/bin/python 3.99 '' False /base /lib '' l.so l.so /a");
+    assertThatThrownBy(() -> PythonLibrary.load(program))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("Python 3.99 (/env/bin/python) has no module mooncake.store")
+        .hasMessageContaining("pip install mooncake-transfer-engine");
+  }
+
+  private String script(String commands) throws IOException {
+    Path file = Files.writeString(folder.resolve("python"), "#!/bin/sh\n" + commands + "\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwx------"));
+    return file.toString();
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.unifiedcache.backend.mooncake;
+
+import org.jspecify.annotations.NullMarked;
