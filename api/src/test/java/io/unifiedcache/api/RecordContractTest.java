@@ -30,17 +30,20 @@ import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreHealth;
+import io.unifiedcache.api.store.StoreInventory;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
+import io.unifiedcache.api.store.Verification;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.RecordComponent;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -120,6 +123,37 @@ class RecordContractTest {
         of(ObjectKey.class, "a", "b"),
         of(PoolName.class, "a", "b"),
         of(ByteSize.class, 1L, 2L),
+        of(
+            StoreInventory.Item.class,
+            key,
+            1L,
+            Optional.empty(),
+            otherKey,
+            2L,
+            Optional.of(Instant.EPOCH)),
+        of(
+            StoreInventory.class,
+            1L,
+            2L,
+            3L,
+            true,
+            new LinkedHashMap<>(Map.of("a", "b")),
+            2L,
+            3L,
+            4L,
+            false,
+            new LinkedHashMap<>(Map.of("a", "c"))),
+        of(Verification.class, 1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L),
+        of(
+            Verification.Finding.class,
+            Optional.of(key),
+            FailureCode.CORRUPT,
+            "bad",
+            Verification.Remedy.NONE,
+            Optional.empty(),
+            FailureCode.IO,
+            "worse",
+            Verification.Remedy.DROPPED),
         of(DeviceMemory.class, "cuda:0", 64L, 10L, "cuda:1", 65L, 11L),
         of(
             StoreFailure.class,
@@ -267,7 +301,7 @@ class RecordContractTest {
         assertThat(held).isEqualTo(list);
         assertThatThrownBy(held::removeFirst).isInstanceOf(UnsupportedOperationException.class);
       } else if (arg instanceof Map<?, ?> map) {
-        Map<Object, Object> given = new HashMap<>(map);
+        Map<Object, Object> given = new LinkedHashMap<>(map);
         Record made = create(sample, replaced(sample.args(), i, given));
         given.clear();
 
