@@ -143,7 +143,9 @@ abstract class Drills {
                 BatchResult unused =
                     other.put(List.of(put("flood-" + next.incrementAndGet(), 1, 4 << 20)), soon());
               }
+              return true;
             });
+    Thread.ofPlatform().daemon().start(flood);
     int found = 0;
     while (!flood.isDone()) {
       found += putAll(store);
