@@ -8,6 +8,7 @@ module io.unifiedcache.conformance {
   requires static transitive org.jspecify;
   requires static org.junit.jupiter.api;
   requires com.google.gson;
+  requires java.management;
   requires java.xml;
 
   exports io.unifiedcache.conformance;

@@ -161,6 +161,7 @@ class RefusalsTest {
         of(
             () -> PoolQuery.trailingPages(PoolName.KV, 0),
             "the window of pool kv must be at least 1 page, not 0"),
+        of(() -> PoolQuery.allPages(PoolName.KV).firstPage(-1), "a prefix cannot have -1 pages"),
         of(
             () -> HitPolicy.parse("Trailing"),
             "unknown hit policy \"Trailing\"; known are all_pages, trailing_pages"),

@@ -27,18 +27,24 @@ final class PeerProcess implements AutoCloseable {
   }
 
   void prepare(long roundBytes, long objectBytes, int batch) {
-    var unused = ask("prepare " + roundBytes + " " + objectBytes + " " + batch);
+    var unused = nanos("prepare " + roundBytes + " " + objectBytes + " " + batch);
   }
 
   long put() {
-    return ask("put");
+    return nanos("put");
   }
 
   long get() {
-    return ask("get");
+    return nanos("get");
   }
 
-  private long ask(String line) {
+  /** Returns the nanoseconds that something took. */
+  long nanos(String line) {
+    return Long.parseLong(ask(line));
+  }
+
+  /** Returns what a line is answered with. */
+  String ask(String line) {
     try {
       input.write(line + "\n");
       input.flush();
@@ -46,7 +52,7 @@ final class PeerProcess implements AutoCloseable {
       if (answer == null) {
         throw new IllegalStateException("the other store's process has ended");
       }
-      return Long.parseLong(answer);
+      return answer;
     } catch (IOException e) {
       throw new UncheckedIOException("no answer to " + line, e);
     }

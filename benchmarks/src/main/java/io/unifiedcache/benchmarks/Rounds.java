@@ -20,7 +20,8 @@ record Rounds(int warmups, int rounds) {
    *     disturb least
    */
   record Spread(double median, double least, double most, double fastest) {
-    private static Spread of(double[] values, double fastest) {
+    /** Returns the spread of some values. */
+    static Spread of(double[] values, double fastest) {
       double[] sorted = values.clone();
       Arrays.sort(sorted);
       int middle = sorted.length / 2;

@@ -24,11 +24,16 @@ import picocli.CommandLine.Spec;
     description = "External KV-cache stores for LLM engines, from the command line.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
+    footer =
+        "In a clone of the project, 'unified-cache demo llama' shows a language model whose prompts"
+            + " survive a restart.",
     subcommands = {
       BackendsCommand.class,
       VectorsCommand.class,
       ReplayCommand.class,
-      ConformCommand.class
+      ConformCommand.class,
+      VerifyCommand.class,
+      StatCommand.class
     })
 public final class Main implements Runnable {
   /** What was checked is wrong. */

@@ -7,6 +7,7 @@ import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.api.store.StoreMaintenance;
 import io.unifiedcache.conformance.subject.StoreUnderTest;
 import io.unifiedcache.linker.Backends;
 import io.unifiedcache.linker.SettingsSources;
@@ -16,6 +17,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 
@@ -85,6 +88,32 @@ final class StoreOptions {
     return StoreUnderTest.named(backend, settings).among(backends);
   }
 
+  /**
+   * Returns what an operator may ask of the store.
+   *
+   * @throws CacheException if the settings are wrong, or there is nothing to ask
+   */
+  StoreMaintenance maintenance() {
+    CacheStoreProvider provider = Backends.discover().named(backend);
+    List<Option<?>> all = new ArrayList<>(provider.options());
+    all.addAll(UnifiedCache.linkerOptions());
+    Settings settings = sources().resolve(all).only(provider.options());
+    Optional<StoreMaintenance> maintenance =
+        guarded(() -> provider.maintenance(settings, context()));
+    return maintenance.orElseThrow(
+        () ->
+            new CacheException(
+                FailureCode.REFUSED,
+                "backend "
+                    + backend
+                    + " has nothing to look after: its objects are gone with the process that has"
+                    + " stored them, or it leaves them to a service"));
+  }
+
+  private StoreContext context() {
+    return StoreContext.of("unified-cache-" + backend);
+  }
+
   private SettingsSources sources() {
     SettingsSources sources = SettingsSources.none();
     if (file != null) {
@@ -94,9 +123,12 @@ final class StoreOptions {
   }
 
   private CacheStore open(CacheStoreProvider provider, Settings settings) {
+    return guarded(() -> provider.open(settings.only(provider.options()), context()));
+  }
+
+  private <T> T guarded(Supplier<T> opening) {
     try {
-      return provider.open(
-          settings.only(provider.options()), StoreContext.of("unified-cache-" + backend));
+      return opening.get();
     } catch (CacheException e) {
       throw e;
     } catch (RuntimeException | LinkageError e) {

@@ -10,7 +10,7 @@ class MainTest {
     CommandRun run = CommandRun.of("--help");
 
     assertThat(run.status()).isZero();
-    assertThat(run.out()).contains("backends", "vectors", "replay");
+    assertThat(run.out()).contains("backends", "vectors", "replay", "conform", "verify", "stat");
   }
 
   @Test

@@ -37,4 +37,18 @@ public record PoolQuery(PoolName source, HitPolicy policy, int window) {
   public static PoolQuery trailingPages(PoolName source, int window) {
     return new PoolQuery(source, HitPolicy.TRAILING_PAGES, window);
   }
+
+  /**
+   * Returns the first of the pages that must be there for the first {@code length} pages to be
+   * restored, counted from 0: those from it to the end of the prefix are what a load has to name.
+   *
+   * @throws IllegalArgumentException if {@code length} is negative
+   */
+  public int firstPage(int length) {
+    if (length < 0) {
+      throw new IllegalArgumentException("a prefix cannot have " + length + " pages");
+    }
+    boolean all = policy == HitPolicy.ALL_PAGES || source.equals(PoolName.KV);
+    return all ? 0 : Math.max(0, length - window);
+  }
 }

@@ -19,6 +19,9 @@ import java.util.function.Predicate;
  * <ul>
  *   <li>A result has one status per entry, in the order of the request; a bad entry does not change
  *       its neighbours, and an empty batch has an empty result (rule {@code store.per-entry}).
+ *       Memory that cannot be used (a target that is read-only, an arena that is closed, the memory
+ *       of a device without {@link Capability#DEVICE_MEMORY}) makes its entry FAILED with {@code
+ *       REFUSED}.
  *   <li>A condition of one object is a status, never an exception; whatever goes wrong below, the
  *       entry is not OK (rule {@code store.failed-is-not-ok}). A lost peer is FAILED on every
  *       entry.
@@ -32,6 +35,8 @@ import java.util.function.Predicate;
  *       store.atomic-visibility}).
  *   <li>A failure tells what became of the memory of its entry (rule {@code
  *       store.memory-in-doubt}).
+ *   <li>The interrupt of a caller fails at most the entries of its call; the thread stays
+ *       interrupted, and the store serves on (rule {@code store.interrupt}).
  *   <li>A call returns by its deadline and the declared grace (rule {@code store.deadline}).
  *   <li>Eviction, if there is any, never disturbs a running read (rule {@code store.evict-in-use}).
  * </ul>
@@ -120,8 +125,8 @@ public interface CacheStore extends AutoCloseable {
 
   /**
    * Closes the store: idempotent; waits for calls in flight or stops them, within a bound.
-   * Afterwards no target memory changes and every call but {@link #stats} throws {@code CLOSED}
-   * (rule {@code store.close}).
+   * Afterwards no target memory changes and every call but {@link #stats} throws {@code CLOSED}, or
+   * does nothing in the case of {@link #register} (rule {@code store.close}).
    */
   @Override
   void close();

@@ -3,6 +3,7 @@ package io.unifiedcache.api.store;
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -40,4 +41,15 @@ public interface CacheStoreProvider {
    *     would not help
    */
   CacheStore open(Settings settings, StoreContext context);
+
+  /**
+   * Returns what an operator may ask of the store that the settings name; empty if there is nothing
+   * to ask, as where objects end with their process. Nothing is opened yet.
+   *
+   * @param settings a value for each of {@link #options}, checked already
+   * @throws io.unifiedcache.api.CacheException with code {@code REFUSED} if the settings are wrong
+   */
+  default Optional<StoreMaintenance> maintenance(Settings settings, StoreContext context) {
+    return Optional.empty();
+  }
 }

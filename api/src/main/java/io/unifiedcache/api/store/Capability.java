@@ -17,7 +17,10 @@ public enum Capability {
   RANGED_READ(false),
   /** Pieces may be {@link io.unifiedcache.api.DeviceMemory}. */
   DEVICE_MEMORY(false),
-  /** Promise: objects survive a close and a crash (rule {@code store.durable}). */
+  /**
+   * Promise: objects survive a close and the death of the process (rule {@code store.durable});
+   * what a loss of power leaves is for the store to say.
+   */
   DURABLE(true),
   /** Promise: several processes may open one store (rule {@code store.shared}). */
   SHARED(true),

@@ -13,7 +13,8 @@ import java.util.List;
  *       still read whole, or its entry is {@code FAILED}.
  *   <li>A read fills exactly the ranges it is given. A range that runs past the end of its object
  *       makes that entry {@code FAILED} with {@code SIZE_MISMATCH}.
- *   <li>A read of an entry that did not open repeats the status it opened with.
+ *   <li>A read of an entry that did not open repeats the status it opened with; one of an entry
+ *       that the session has not is {@code FAILED} with {@code REFUSED}.
  *   <li>After a read whose failure says that memory is still in use, the session may be read on and
  *       closed; neither ends that use, whose stage does.
  *   <li>{@link #close} releases what the session holds, returns within the store's grace and is

@@ -60,6 +60,19 @@ class RequestsTest {
   }
 
   @Test
+  void firstPage_ofALength_isWhereTheWindowBegins() {
+    PoolName swa = new PoolName("swa");
+
+    assertThat(PoolQuery.allPages(swa).firstPage(20)).isZero();
+    assertThat(PoolQuery.trailingPages(swa, 8).firstPage(20)).isEqualTo(12);
+    assertThat(PoolQuery.trailingPages(swa, 8).firstPage(8)).isZero();
+    assertThat(PoolQuery.trailingPages(swa, 8).firstPage(7)).isZero();
+    assertThat(PoolQuery.trailingPages(PoolName.KV, 8).firstPage(20))
+        .as("always asked for all")
+        .isZero();
+  }
+
+  @Test
   void request_withoutReady_isReady() {
     PoolTransfer transfer = new PoolTransfer(PoolName.KV, List.of(new PageKey("p")), Slots.of(1));
 

@@ -17,8 +17,10 @@ interface Disk {
     READ,
     /** It is there, and is read and written. */
     WRITE,
-    /** It is read and written, and made if it is not there. */
-    CREATE
+    /** It is read and written, and made if it is not there, for its owner alone. */
+    CREATE,
+    /** It is read and written, and made; it is for whom the process's files are by default. */
+    NEW
   }
 
   /** Looks at how long a file is. Thread-safe. */
@@ -42,8 +44,11 @@ interface Disk {
   /** Gives a file another name, in one step, taking the place of one that has it. */
   void move(Path from, Path to) throws IOException;
 
-  /** Deletes a file, if it is there. */
-  void delete(Path path) throws IOException;
+  /** Gives a file another name besides, in one step; false if something has that name. */
+  boolean link(Path from, Path to) throws IOException;
+
+  /** Deletes a file; false if it is not there. */
+  boolean delete(Path path) throws IOException;
 
   /** Makes the names in a folder survive a loss of power. */
   void forceNames(Path folder) throws IOException;

@@ -4,11 +4,11 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.file.Job.LateException;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The folders that this process has open: one engine for each, however many stores use it.
@@ -37,11 +37,36 @@ final class Engines {
       Disk disk, Path folder, boolean exclusive, String instance, Job job, Tuning tuning)
       throws LateException {
     try {
-      return open(disk, realPath(folder), exclusive, instance, tuning, job);
+      LocalDisk.makeFolder(folder);
+      return open(disk, folder.toRealPath(), exclusive, instance, tuning, job);
     } catch (IOException e) {
-      throw new CacheException(
-          FailureCode.IO, "the folder %s cannot be used: %s".formatted(folder, text(e)), e);
+      throw unusable(folder, e);
     }
+  }
+
+  /**
+   * Does the same, but changes nothing in the folder that is there: an operator wants to see it as
+   * it is.
+   */
+  static FileEngine look(Disk disk, Path folder, boolean exclusive, String instance, Job job)
+      throws LateException {
+    try {
+      Path root = folder.toRealPath();
+      if (Superblock.read(disk, root) == null) {
+        throw new IOException("it is no unified-cache store: it has no file " + Superblock.NAME);
+      }
+      return open(disk, root, exclusive, instance, null, job);
+    } catch (NoSuchFileException e) {
+      throw unusable(folder, new IOException("it is not there", e));
+    } catch (IOException e) {
+      throw unusable(folder, e);
+    }
+  }
+
+  /** Returns the exception that says that a folder cannot be used. */
+  static CacheException unusable(Path folder, IOException e) {
+    return new CacheException(
+        FailureCode.IO, "the folder %s cannot be used: %s".formatted(folder, text(e)), e);
   }
 
   private static String text(IOException problem) {
@@ -51,39 +76,40 @@ final class Engines {
         : problem.toString();
   }
 
-  private static Path realPath(Path folder) throws IOException {
-    if (!Files.exists(folder)) {
-      Path parent = folder.toAbsolutePath().getParent();
-      if (parent != null) {
-        Files.createDirectories(parent);
-      }
-      try {
-        Files.createDirectory(folder, LocalDisk.ownerOnly(folder, "rwx------"));
-      } catch (FileAlreadyExistsException e) {
-        // Another process was first.
-      }
-    }
-    return folder.toRealPath();
-  }
-
   private static synchronized FileEngine open(
-      Disk disk, Path root, boolean exclusive, String instance, Tuning tuning, Job job)
+      Disk disk, Path root, boolean exclusive, String instance, @Nullable Tuning tuning, Job job)
       throws IOException, LateException {
     Shared shared = OPEN.get(root);
     if (shared != null) {
       shared.folder.requireShareable(exclusive);
-      shared.engine.keepWithin(job, tuning);
+      begin(shared.engine, tuning, job);
       shared.users++;
       return shared.engine;
     }
     FolderLock lock = FolderLock.acquire(disk, root, exclusive, instance);
     try {
-      FileEngine engine = new FileEngine(disk, lock, job, tuning);
+      FileEngine engine =
+          tuning == null
+              ? new FileEngine(disk, lock, job, /* lanes= */ 1, /* create= */ false)
+              : new FileEngine(disk, lock, job, tuning.lanes(), /* create= */ true);
+      try {
+        begin(engine, tuning, job);
+      } catch (IOException | LateException | RuntimeException | Error e) {
+        engine.closeFiles();
+        throw e;
+      }
       OPEN.put(root, new Shared(lock, engine));
       return engine;
     } catch (IOException | LateException | RuntimeException | Error e) {
       lock.close();
       throw e;
+    }
+  }
+
+  private static void begin(FileEngine engine, @Nullable Tuning tuning, Job job)
+      throws IOException, LateException {
+    if (tuning != null) {
+      engine.begin(job, tuning);
     }
   }
 

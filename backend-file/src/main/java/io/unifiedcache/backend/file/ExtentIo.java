@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.util.zip.CRC32C;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Copies parts of objects between memory and the extents of segment files. Thread-safe.
@@ -19,6 +18,12 @@ final class ExtentIo {
 
   /** An extent up to this size is written at once, from a copy. */
   private static final int MOST_AT_ONCE = 16 << 10;
+
+  /**
+   * Checksums follow in runs of this size: they cost least on what the copy has left in the caches,
+   * and large copies cost less than small ones.
+   */
+  private static final long RUN_BYTES = 256 << 10;
 
   private final Segments segments;
 
@@ -79,28 +84,25 @@ final class ExtentIo {
     StoredObject object = part.copy().object();
     DiskFile file = segments.file(object.segment);
     int blockBytes = object.blockBytes();
-    int[] sums = object.sums();
     long offset = part.objectOffset();
     long from = part.from();
     while (from < part.to()) {
-      long length = part.to() - from;
-      CRC32C sum = null;
+      long length = Math.min(part.to() - from, runBytes(blockBytes));
+      writeRun(file, part.copy(), from, from + length, object.payloadOffset() + offset);
       if (blockBytes > 0) {
-        length = Math.min(length, blockBytes);
-        sum = new CRC32C();
-      }
-      writeRun(file, part.copy(), from, from + length, object.payloadOffset() + offset, sum);
-      if (sum != null) {
-        sums[(int) (offset / blockBytes)] = (int) sum.getValue();
+        sumUp(part.copy(), from, offset, length);
       }
       from += length;
       offset += length;
     }
   }
 
-  /** Sums up and writes while the bytes are in the caches of the processor. */
-  private static void writeRun(
-      DiskFile file, ObjectCopy copy, long from, long to, long position, @Nullable CRC32C sum)
+  /** Returns the bytes that are copied before they are summed up. */
+  private static long runBytes(int blockBytes) {
+    return blockBytes == 0 ? Long.MAX_VALUE : Math.max(RUN_BYTES, blockBytes);
+  }
+
+  private static void writeRun(DiskFile file, ObjectCopy copy, long from, long to, long position)
       throws IOException {
     long[] at = {position};
     copy.visit(
@@ -108,12 +110,22 @@ final class ExtentIo {
         to,
         memory -> {
           int bytes = memory.remaining();
-          if (sum != null) {
-            sum.update(memory.duplicate());
-          }
           file.writeFully(memory, at[0]);
           at[0] += bytes;
         });
+  }
+
+  /** Sums up blocks that were just written, and so are in the caches of the processor. */
+  private static void sumUp(ObjectCopy copy, long from, long offset, long bytes)
+      throws IOException {
+    StoredObject object = copy.object();
+    int[] sums = object.sums();
+    CRC32C sum = new CRC32C();
+    for (long done = 0; done < bytes; done += object.blockBytes()) {
+      sum.reset();
+      copy.visit(from + done, from + Math.min(done + object.blockBytes(), bytes), sum::update);
+      sums[(int) ((offset + done) / object.blockBytes())] = (int) sum.getValue();
+    }
   }
 
   private void writeHeader(StoredObject object) throws IOException {
@@ -171,28 +183,17 @@ final class ExtentIo {
     StoredObject object = copy.object();
     DiskFile file = segments.file(object.segment);
     copy.begin();
-    if (!check) {
-      readRun(
-          file, copy, part.from(), part.to(), object.payloadOffset() + part.objectOffset(), null);
-      return;
-    }
-    long blockBytes = object.blockBytes();
-    int[] sums = object.sums();
     long offset = part.objectOffset();
     long from = part.from();
     while (from < part.to()) {
-      long block = offset / blockBytes;
-      long begin = block * blockBytes;
-      long end = Math.min(begin + blockBytes, object.size);
-      long length = Math.min(part.to() - from, end - offset);
-      CRC32C sum = new CRC32C();
-      // The edges of a block that the range does not ask for are read for the checksum alone.
-      sumUp(file, object.payloadOffset() + begin, offset - begin, sum);
-      readRun(file, copy, from, from + length, object.payloadOffset() + offset, sum);
-      sumUp(file, object.payloadOffset() + offset + length, end - offset - length, sum);
-      if (sums[(int) block] != (int) sum.getValue()) {
-        copy.failDamaged(
-            "the bytes from %d to %d are not those that were put".formatted(begin, end));
+      // Up to the end of a block, if not of the part.
+      long length =
+          check
+              ? Math.min(
+                  part.to() - from, runBytes(object.blockBytes()) - offset % object.blockBytes())
+              : part.to() - from;
+      readRun(file, copy, from, from + length, object.payloadOffset() + offset);
+      if (check && !isWhole(file, copy, from, offset, length)) {
         return;
       }
       from += length;
@@ -200,8 +201,7 @@ final class ExtentIo {
     }
   }
 
-  private static void readRun(
-      DiskFile file, ObjectCopy copy, long from, long to, long position, @Nullable CRC32C sum)
+  private static void readRun(DiskFile file, ObjectCopy copy, long from, long to, long position)
       throws IOException {
     long[] at = {position};
     copy.visit(
@@ -210,11 +210,34 @@ final class ExtentIo {
         memory -> {
           int bytes = memory.remaining();
           file.readFully(memory, at[0]);
-          if (sum != null) {
-            sum.update(memory.flip());
-          }
           at[0] += bytes;
         });
+  }
+
+  /** Holds what was just read against the checksums of its blocks; fails the entry otherwise. */
+  private static boolean isWhole(DiskFile file, ObjectCopy copy, long from, long offset, long bytes)
+      throws IOException {
+    StoredObject object = copy.object();
+    CRC32C sum = new CRC32C();
+    long blockBytes = object.blockBytes();
+    for (long done = 0; done < bytes; ) {
+      long at = offset + done;
+      long begin = at - at % blockBytes;
+      long end = Math.min(begin + blockBytes, object.size);
+      long length = Math.min(bytes - done, end - at);
+      sum.reset();
+      // The edges of a block that the range does not ask for are read for the checksum alone.
+      sumUp(file, object.payloadOffset() + begin, at - begin, sum);
+      copy.visit(from + done, from + done + length, sum::update);
+      sumUp(file, object.payloadOffset() + at + length, end - at - length, sum);
+      if (object.sums()[(int) (begin / blockBytes)] != (int) sum.getValue()) {
+        copy.failDamaged(
+            "the bytes from %d to %d are not those that were put".formatted(begin, end));
+        return false;
+      }
+      done += length;
+    }
+    return true;
   }
 
   private static void sumUp(DiskFile file, long position, long bytes, CRC32C sum)

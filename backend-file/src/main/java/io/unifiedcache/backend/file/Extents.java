@@ -1,6 +1,8 @@
 package io.unifiedcache.backend.file;
 
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,7 +14,12 @@ import org.jspecify.annotations.Nullable;
  * The free space of the segments that this process owns.
  *
  * <p>The smallest free run that is large enough is used, and of equal ones the one freed last,
- * whose pages are likely to be in memory. Free runs that touch become one. Not thread-safe.
+ * whose pages are likely to be in memory. Free runs that touch become one.
+ *
+ * <p>Segments are divided into lanes, from which places are taken in turn: a file is written by one
+ * thread at a time, whatever the operating system, so that threads are to write different ones.
+ *
+ * <p>Not thread-safe.
  */
 final class Extents {
   /** A free run; the smallest comes first, and of equal ones the one freed last. */
@@ -34,12 +41,22 @@ final class Extents {
   /** A place in a segment. */
   record Place(int segment, long offset) {}
 
-  private final TreeSet<Run> bySize = new TreeSet<>();
+  private final List<Lane> lanes = new ArrayList<>();
   private final Map<Integer, Owned> segments = new HashMap<>();
   private long clock;
 
+  /** Segments that one thread writes while others write those of other lanes. */
+  private static final class Lane {
+    final TreeSet<Run> bySize = new TreeSet<>();
+    int segments;
+
+    /** Bytes of places, compared with those of the other lanes: the least is the next to give. */
+    long given;
+  }
+
   /** An owned segment. */
   private static final class Owned {
+    final Lane lane;
     final TreeMap<Long, Run> free = new TreeMap<>();
     long takenBytes;
 
@@ -49,25 +66,38 @@ final class Extents {
     /** What lies beyond is not used: the disk has no room for it. */
     long usable;
 
-    Owned(long bytes, long written) {
+    Owned(Lane lane, long bytes, long written) {
+      this.lane = lane;
       this.written = written;
       this.usable = bytes;
     }
   }
 
+  /** Creates the free space of no segments, which are to be divided into so many lanes. */
+  Extents(int lanes) {
+    for (int i = 0; i < lanes; i++) {
+      this.lanes.add(new Lane());
+    }
+  }
+
   /** Adds a segment that is free as a whole. */
   void add(int segment, long bytes, long written) {
-    Owned owned = new Owned(bytes, written);
-    if (segments.putIfAbsent(segment, owned) == null) {
-      insert(owned, segment, 0, bytes, ++clock);
+    if (segments.containsKey(segment)) {
+      return;
     }
+    Lane lane = Collections.min(lanes, Comparator.comparingInt(each -> each.segments));
+    lane.segments++;
+    Owned owned = new Owned(lane, bytes, written);
+    segments.put(segment, owned);
+    insert(owned, segment, 0, bytes, ++clock);
   }
 
   /** Forgets a segment. */
   void drop(int segment) {
     Owned owned = segments.remove(segment);
     if (owned != null) {
-      owned.free.values().forEach(bySize::remove);
+      owned.lane.segments--;
+      owned.free.values().forEach(owned.lane.bySize::remove);
     }
   }
 
@@ -99,10 +129,24 @@ final class Extents {
 
   /** Takes a place of so many bytes; null if there is none. */
   @Nullable Place allocate(long bytes) {
-    Run run = bySize.ceiling(new Run(Integer.MIN_VALUE, 0, bytes, Long.MAX_VALUE));
-    if (run == null) {
+    Run least = new Run(Integer.MIN_VALUE, 0, bytes, Long.MAX_VALUE);
+    Lane giver = null;
+    Run run = null;
+    for (Lane lane : lanes) {
+      Run found = lane.bySize.ceiling(least);
+      if (found != null && (giver == null || lane.given < giver.given)) {
+        giver = lane;
+        run = found;
+      }
+    }
+    if (giver == null || run == null) {
       return null;
     }
+    for (Lane lane : lanes) {
+      // One that had nothing to give does not have to make up for it.
+      lane.given = Math.max(lane.given, giver.given);
+    }
+    giver.given += bytes;
     Owned owned = segments.get(run.segment);
     if (owned == null) {
       throw new IllegalStateException("a free run of a segment that is not owned");
@@ -179,6 +223,11 @@ final class Extents {
     return empty;
   }
 
+  /** Tells whether there is a segment in each lane. */
+  boolean fillsLanes() {
+    return segments.size() >= lanes.size();
+  }
+
   /** Returns how many segments there are. */
   int count() {
     return segments.size();
@@ -203,14 +252,14 @@ final class Extents {
   }
 
   private void remove(Owned owned, Run run) {
-    bySize.remove(run);
+    owned.lane.bySize.remove(run);
     owned.free.remove(run.offset);
   }
 
   private void insert(Owned owned, int segment, long offset, long bytes, long freed) {
     if (bytes > 0) {
       Run run = new Run(segment, offset, bytes, freed);
-      bySize.add(run);
+      owned.lane.bySize.add(run);
       owned.free.put(offset, run);
     }
   }

@@ -6,12 +6,16 @@ import io.unifiedcache.backend.file.Job.LateException;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
@@ -33,7 +37,7 @@ final class FileEngine {
   private final Segments segments;
   private final ExtentIo io;
 
-  private final Extents extents = new Extents();
+  private final Extents extents;
   private final Index index;
   private final AtomicLong generations = new AtomicLong(ThreadLocalRandom.current().nextLong());
 
@@ -46,36 +50,43 @@ final class FileEngine {
   private final Space space;
   private final Upkeep upkeep;
 
+  /** Whether what others left was cleaned up, as stores need it. */
+  private boolean begun;
+
   /**
-   * Opens a folder that this process has locked, and makes it a store if it is empty.
+   * Opens a folder that this process has locked.
    *
+   * @param lanes how many segments of this process are to be written at the same time
+   * @param create whether to make the folder a store if it is empty
    * @throws IOException if the folder cannot be used, with a sentence that says why
    */
-  FileEngine(Disk disk, FolderLock folder, Job job, Tuning tuning)
+  FileEngine(Disk disk, FolderLock folder, Job job, int lanes, boolean create)
       throws IOException, LateException {
     this.disk = disk;
     this.root = folder.root();
     long self = ThreadLocalRandom.current().nextLong();
+    extents = new Extents(lanes);
     index = new Index(extents, self);
     segments = new Segments(disk, root);
     io = new ExtentIo(segments);
-    log = new SharedLog(disk, folder, self, segments, index, state, job);
+    log = new SharedLog(disk, folder, self, segments, index, state, job, create);
     space = new Space(log, disk, root, self, segments, index, extents, state);
     upkeep = new Upkeep(log, space, index, state, root);
-    try {
-      log.publish(job, () -> begin(tuning));
-    } catch (IOException | LateException | RuntimeException | Error e) {
-      closeFiles();
-      throw e;
-    }
   }
 
-  /** Cleans up what others left. */
-  private void begin(Tuning tuning) throws IOException {
-    space.dropLost();
-    space.takeOver();
-    deleteLeftovers();
-    space.keepWithin(tuning);
+  /** Makes ready for a store: cleans up what others left, and evicts what is over its budget. */
+  void begin(Job job, Tuning tuning) throws IOException, LateException {
+    log.publish(
+        job,
+        () -> {
+          if (!begun) {
+            space.dropLost();
+            space.takeOver();
+            deleteLeftovers();
+            begun = true;
+          }
+          space.keepWithin(tuning);
+        });
   }
 
   private void deleteLeftovers() throws IOException {
@@ -204,6 +215,19 @@ final class FileEngine {
     }
   }
 
+  /** Keeps the extents of those of some objects that are still live, and returns which they are. */
+  StoredObject[] pinLive(List<StoredObject> objects) {
+    state.lock();
+    try {
+      StoredObject[] live =
+          objects.stream().filter(object -> object.live).toArray(StoredObject[]::new);
+      List.of(live).forEach(index::pin);
+      return live;
+    } finally {
+      state.unlock();
+    }
+  }
+
   /** Lets go of objects. */
   void unpin(@Nullable StoredObject[] objects) {
     state.lock();
@@ -249,7 +273,13 @@ final class FileEngine {
     }
     StoredObject object =
         new StoredObject(
-            key, generations.incrementAndGet(), place.segment(), place.offset(), headerBytes, size);
+            key,
+            generations.incrementAndGet(),
+            place.segment(),
+            place.offset(),
+            headerBytes,
+            size,
+            (int) Instant.now().getEpochSecond());
     object.know(blockBytes, new int[(int) ExtentHeader.sums(size, blockBytes)]);
     return object;
   }
@@ -458,9 +488,43 @@ final class FileEngine {
     }
   }
 
-  /** Evicts what is over a smaller budget. */
-  void keepWithin(Job job, Tuning tuning) throws IOException, LateException {
-    log.publish(job, () -> space.keepWithin(tuning));
+  /** Returns the live objects, in the order in which they lie in the segments. */
+  List<StoredObject> objects() {
+    List<StoredObject> objects = index.live();
+    objects.sort(
+        Comparator.<StoredObject>comparingInt(object -> object.segment)
+            .thenComparingLong(object -> object.offset));
+    return objects;
+  }
+
+  /** Returns the segments, by number, as the log tells. */
+  SortedMap<Integer, Index.Segment> segments() {
+    state.lock();
+    try {
+      return new TreeMap<>(index.segments());
+    } finally {
+      state.unlock();
+    }
+  }
+
+  /** Returns the files of the segments. */
+  Segments files() {
+    return segments;
+  }
+
+  /** Returns the log. */
+  SharedLog log() {
+    return log;
+  }
+
+  /** Tells whether a writer that has segments is dead. */
+  boolean isDead(long writer) throws IOException {
+    return space.isDead(writer);
+  }
+
+  /** Repairs the end of the log. */
+  void repairLog(Job job) throws IOException, LateException {
+    log.publish(job, () -> {});
   }
 
   /** Does not use more of the disk where so many bytes more would leave it too little. */
@@ -482,11 +546,14 @@ final class FileEngine {
 
   /** Closes the files; nobody uses the engine any more. */
   void close() {
-    upkeep.last();
+    if (begun) {
+      upkeep.last();
+    }
     closeFiles();
   }
 
-  private void closeFiles() {
+  /** Closes the files, and leaves them as they are. */
+  void closeFiles() {
     close(space);
     close(segments);
     close(log);

@@ -1,5 +1,7 @@
 package io.unifiedcache.backend.file;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.config.ByteSize;
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
@@ -7,8 +9,10 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreContext;
+import io.unifiedcache.api.store.StoreMaintenance;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -34,9 +38,25 @@ public final class FileStoreProvider implements CacheStoreProvider {
     FLUSH
   }
 
+  /** How objects are laid out in the folder. */
+  enum Format {
+    /** In extents of large files, with an index. */
+    SEGMENTS,
+    /** As SGLang's own file store does, to share a folder with it. */
+    SGLANG
+  }
+
   static final Option<String> ROOT =
       Option.text("root", "The folder of the store; made if it is not there, for its owner alone.")
           .asRequired();
+
+  static final Option<Format> FORMAT =
+      Option.choice(
+              "format",
+              "How objects are laid out: segments, or sglang, a folder shared with SGLang's file"
+                  + " store (use keys=sglang-file).",
+              Format.class)
+          .withDefault(Format.SEGMENTS);
 
   static final Option<ByteSize> CAPACITY =
       Option.bytes("capacity", "The most bytes that objects take, those of all processes together.")
@@ -85,7 +105,8 @@ public final class FileStoreProvider implements CacheStoreProvider {
 
   @Override
   public List<Option<?>> options() {
-    return List.of(ROOT, CAPACITY, MIN_FREE, SEGMENT, MODE, DURABILITY, CHECKSUM, IO_THREADS);
+    return List.of(
+        ROOT, FORMAT, CAPACITY, MIN_FREE, SEGMENT, MODE, DURABILITY, CHECKSUM, IO_THREADS);
   }
 
   @Override
@@ -98,20 +119,75 @@ public final class FileStoreProvider implements CacheStoreProvider {
     return open(new LocalDisk(), settings, context);
   }
 
-  static FileStore open(Disk disk, Settings settings, StoreContext context) {
-    Tuning tuning =
-        new Tuning(
-            settings.get(CAPACITY).bytes(),
-            settings.get(MIN_FREE).bytes(),
-            settings.get(SEGMENT).bytes(),
-            settings.get(CHECKSUM),
-            settings.get(DURABILITY) == Durability.FLUSH);
+  @Override
+  public Optional<StoreMaintenance> maintenance(Settings settings, StoreContext context) {
+    return Optional.of(maintenance(new LocalDisk(), settings, context));
+  }
+
+  static CacheStore open(Disk disk, Settings settings, StoreContext context) {
+    if (settings.get(FORMAT) == Format.SGLANG) {
+      requireFitsSglang(settings);
+      return SglangStore.open(
+          disk,
+          Path.of(settings.get(ROOT)),
+          settings.get(MIN_FREE).bytes(),
+          settings.get(DURABILITY) == Durability.FLUSH,
+          Math.toIntExact(settings.get(IO_THREADS)),
+          context);
+    }
+    return openSegments(disk, settings, context);
+  }
+
+  /** Refuses what SGLang's files cannot do, in place of not doing it. */
+  private static void requireFitsSglang(Settings settings) {
+    String wrong = null;
+    if (settings.isSet(CAPACITY)) {
+      wrong = "capacity, which SGLang's own settings bound";
+    } else if (settings.isSet(SEGMENT)) {
+      wrong = "segment, since every object is a file";
+    } else if (settings.isSet(CHECKSUM) && settings.get(CHECKSUM)) {
+      wrong = "checksum, for which its files have no room";
+    } else if (settings.get(MODE) == Mode.EXCLUSIVE) {
+      wrong = "mode=exclusive, which SGLang would not notice";
+    }
+    if (wrong != null) {
+      throw new CacheException(FailureCode.REFUSED, "format=sglang does not go with " + wrong);
+    }
+  }
+
+  static FileStore openSegments(Disk disk, Settings settings, StoreContext context) {
     return FileStore.open(
         disk,
         Path.of(settings.get(ROOT)),
         settings.get(MODE),
-        tuning,
+        tuning(settings),
         Math.toIntExact(settings.get(IO_THREADS)),
         context);
+  }
+
+  static StoreMaintenance maintenance(Disk disk, Settings settings, StoreContext context) {
+    if (settings.get(FORMAT) == Format.SGLANG) {
+      requireFitsSglang(settings);
+      return new SglangMaintenance(
+          disk, Path.of(settings.get(ROOT)), Math.toIntExact(settings.get(IO_THREADS)), context);
+    }
+    return new SegmentMaintenance(
+        disk,
+        Path.of(settings.get(ROOT)),
+        settings.get(MODE) == Mode.EXCLUSIVE,
+        tuning(settings),
+        settings.isSet(CAPACITY) ? Optional.of(settings.get(CAPACITY).bytes()) : Optional.empty(),
+        Math.toIntExact(settings.get(IO_THREADS)),
+        context);
+  }
+
+  private static Tuning tuning(Settings settings) {
+    return new Tuning(
+        settings.get(CAPACITY).bytes(),
+        settings.get(MIN_FREE).bytes(),
+        settings.get(SEGMENT).bytes(),
+        settings.get(CHECKSUM),
+        settings.get(DURABILITY) == Durability.FLUSH,
+        Math.toIntExact(settings.get(IO_THREADS)));
   }
 }

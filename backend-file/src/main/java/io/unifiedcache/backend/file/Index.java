@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * What the log says: which objects there are and where, which segments there are and whose.
  *
  * <p>All processes read the same log and so have the same index, each as far as it has read. Not
- * thread-safe, but for {@link #contains} and {@link #under}.
+ * thread-safe, but for {@link #contains}, {@link #under} and {@link #live}.
  */
 final class Index {
   /** A segment, as the log tells. */
@@ -68,6 +68,11 @@ final class Index {
     return found;
   }
 
+  /** Returns the live objects, in no order. Any thread may ask. */
+  List<StoredObject> live() {
+    return new ArrayList<>(live.values());
+  }
+
   /** Makes an object the one used last. */
   void touch(StoredObject object) {
     if (object.live) {
@@ -102,7 +107,8 @@ final class Index {
                   put.segment(),
                   put.offset(),
                   put.headerBytes(),
-                  put.size()));
+                  put.size(),
+                  put.stored()));
       case LogEntry.Remove remove -> {
         StoredObject object = live.get(remove.key());
         if (object != null && object.generation == remove.generation()) {
@@ -310,6 +316,6 @@ final class Index {
 
   /** Returns about how long a log is that says no more than it has to. */
   long snapshotBytes() {
-    return 48 * live.mappingCount() + keyBytes;
+    return 52 * live.mappingCount() + keyBytes;
   }
 }

@@ -1,6 +1,7 @@
 package io.unifiedcache.backend.file;
 
 import io.unifiedcache.api.Deadline;
+import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
@@ -8,9 +9,11 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -131,12 +134,15 @@ final class IoThreads implements AutoCloseable {
 
   /**
    * Does units of work, together with the other threads where they have nothing else to do; called
-   * by one of these threads.
+   * by one of these threads. Each begins with a queue of its own, and goes on with what the others
+   * have left of theirs.
    *
-   * @param unit does the unit of a number; does not throw
+   * @param queues units that threads would hinder each other in, each in a queue of its own
+   * @param work does a unit; does not throw
    */
-  void share(int units, IntConsumer unit) {
-    Shared shared = new Shared(units, unit);
+  <T> void share(List<List<T>> queues, Consumer<T> work) {
+    Shared<T> shared = new Shared<>(queues, work);
+    int units = queues.stream().mapToInt(List::size).sum();
     for (int i = 1; i < Math.min(count, units); i++) {
       try {
         threads.execute(shared::help);
@@ -148,16 +154,23 @@ final class IoThreads implements AutoCloseable {
     shared.lead();
   }
 
-  private static final class Shared {
-    private final int units;
-    private final IntConsumer unit;
+  /** Does the same with units that have numbers, and hinder each other in nothing. */
+  void share(int units, IntConsumer work) {
+    share(List.of(IntStream.range(0, units).boxed().toList()), work::accept);
+  }
+
+  private static final class Shared<T> {
+    private final List<List<T>> queues;
+    private final AtomicIntegerArray next;
+    private final Consumer<T> work;
     private final Thread leader = Thread.currentThread();
-    private final AtomicInteger next = new AtomicInteger();
+    private final AtomicInteger workers = new AtomicInteger();
     private final AtomicInteger helping = new AtomicInteger();
 
-    Shared(int units, IntConsumer unit) {
-      this.units = units;
-      this.unit = unit;
+    Shared(List<List<T>> queues, Consumer<T> work) {
+      this.queues = queues;
+      this.work = work;
+      next = new AtomicIntegerArray(queues.size());
     }
 
     void lead() {
@@ -179,9 +192,14 @@ final class IoThreads implements AutoCloseable {
     }
 
     private void work() {
-      int i;
-      while ((i = next.getAndIncrement()) < units) {
-        unit.accept(i);
+      int first = workers.getAndIncrement();
+      for (int i = 0; i < queues.size(); i++) {
+        int queue = (first + i) % queues.size();
+        List<T> units = queues.get(queue);
+        int unit;
+        while ((unit = next.getAndIncrement(queue)) < units.size()) {
+          work.accept(units.get(unit));
+        }
       }
     }
   }

@@ -7,6 +7,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -35,10 +36,16 @@ final class LocalDisk implements Disk {
     if (access != Access.READ) {
       options.add(StandardOpenOption.WRITE);
     }
-    if (access == Access.CREATE) {
-      options.add(StandardOpenOption.CREATE);
+    switch (access) {
+      case READ, WRITE -> {
+        // It is there.
+      }
+      case CREATE -> options.add(StandardOpenOption.CREATE);
+      case NEW -> options.add(StandardOpenOption.CREATE_NEW);
     }
-    FileChannel channel = FileChannel.open(path, options, ownerOnly(path, "rw-------"));
+    FileAttribute<?>[] attributes =
+        access == Access.NEW ? new FileAttribute<?>[0] : ownerOnly(path, "rw-------");
+    FileChannel channel = FileChannel.open(path, options, attributes);
     try {
       if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
         throw new FileSystemException(path.toString(), null, "is not a regular file");
@@ -79,6 +86,21 @@ final class LocalDisk implements Disk {
         : new FileAttribute<?>[0];
   }
 
+  /** Makes a folder for its owner alone, if it is not there. */
+  static void makeFolder(Path folder) throws IOException {
+    if (!Files.exists(folder)) {
+      Path parent = folder.toAbsolutePath().getParent();
+      if (parent != null) {
+        Files.createDirectories(parent);
+      }
+      try {
+        Files.createDirectory(folder, ownerOnly(folder, "rwx------"));
+      } catch (FileAlreadyExistsException e) {
+        // Another process was first.
+      }
+    }
+  }
+
   @Override
   public List<String> names(Path folder) throws IOException {
     List<String> names = new ArrayList<>();
@@ -107,8 +129,20 @@ final class LocalDisk implements Disk {
   }
 
   @Override
-  public void delete(Path path) throws IOException {
-    Files.deleteIfExists(path);
+  public boolean link(Path from, Path to) throws IOException {
+    try {
+      Files.createLink(to, from);
+      return true;
+    } catch (FileAlreadyExistsException e) {
+      return false;
+    } catch (UnsupportedOperationException e) {
+      throw new IOException("the file system has no hard links", e);
+    }
+  }
+
+  @Override
+  public boolean delete(Path path) throws IOException {
+    return Files.deleteIfExists(path);
   }
 
   @Override

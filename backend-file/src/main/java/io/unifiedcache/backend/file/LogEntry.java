@@ -14,7 +14,14 @@ import org.jspecify.annotations.Nullable;
  */
 sealed interface LogEntry {
   /** An object can be found from now on. */
-  record Put(ObjectKey key, long generation, int segment, long offset, int headerBytes, long size)
+  record Put(
+      ObjectKey key,
+      long generation,
+      int segment,
+      long offset,
+      int headerBytes,
+      long size,
+      int stored)
       implements LogEntry {
     static Put of(StoredObject object) {
       return new Put(
@@ -23,7 +30,8 @@ sealed interface LogEntry {
           object.segment,
           object.offset,
           object.headerBytes,
-          object.size);
+          object.size,
+          object.stored);
     }
   }
 
@@ -62,7 +70,7 @@ sealed interface LogEntry {
     switch (this) {
       case Put put -> {
         target.put(PUT).putLong(put.generation).putInt(put.segment).putLong(put.offset);
-        target.putInt(put.headerBytes).putLong(put.size);
+        target.putInt(put.headerBytes).putLong(put.size).putInt(put.stored);
         write(target, put.key.value());
       }
       case Remove remove -> {
@@ -108,6 +116,7 @@ sealed interface LogEntry {
         long offset = source.getLong();
         int headerBytes = source.getInt();
         long size = source.getLong();
+        int stored = source.getInt();
         String key = readText(source);
         if (key == null || key.isEmpty()) {
           return null;
@@ -122,7 +131,7 @@ sealed interface LogEntry {
                 && size <= Limits.MOST_CAPACITY
                 && offset <= Segments.MOST_BYTES - ExtentHeader.extentBytes(headerBytes, size);
         return legal
-            ? new Put(new ObjectKey(key), generation, segment, offset, headerBytes, size)
+            ? new Put(new ObjectKey(key), generation, segment, offset, headerBytes, size, stored)
             : null;
       }
       case REMOVE, EVICT -> {

@@ -77,20 +77,25 @@ final class ObjectCopy {
 
   /** Returns the copying of an entry of a session's read. */
   static ObjectCopy of(int entry, ReadOp op, StoredObject object) {
+    ObjectCopy copy = of(entry, op, object.key, object.size);
+    copy.object = object;
+    return copy;
+  }
+
+  /** Returns the same of an object of so many bytes. */
+  static ObjectCopy of(int entry, ReadOp op, ObjectKey key, long objectSize) {
     List<Range> ranges = op.ranges();
     ObjectCopy copy =
-        new ObjectCopy(
-            entry, object.key, /* toObject= */ false, ranges.size(), /* inOrder= */ false);
-    copy.object = object;
+        new ObjectCopy(entry, key, /* toObject= */ false, ranges.size(), /* inOrder= */ false);
     for (int i = 0; i < ranges.size() && copy.failure == null; i++) {
       long offset = ranges.get(i).objectOffset();
       Memory target = ranges.get(i).target();
       copy.add(i, target, offset);
-      if (offset > object.size || target.byteSize() > object.size - offset) {
+      if (offset > objectSize || target.byteSize() > objectSize - offset) {
         copy.fail(
             FailureCode.SIZE_MISMATCH,
             "%d bytes at %d are not within its %d"
-                .formatted(target.byteSize(), offset, object.size));
+                .formatted(target.byteSize(), offset, objectSize));
       }
     }
     return copy.judged();

@@ -50,12 +50,13 @@ final class SharedLog implements Closeable {
   private LogEntry.@Nullable Continued continued;
 
   /**
-   * Opens the log of a folder that this process has locked, and makes the folder a store if it is
-   * empty.
+   * Opens the log of a folder that this process has locked.
    *
    * @param self this process, as a writer
    * @param index is told what the log says
    * @param state guards the index
+   * @param create whether to make the folder a store if it is empty, and to begin a log if none can
+   *     be read
    * @throws IOException if the folder cannot be used, with a sentence that says why
    */
   SharedLog(
@@ -65,7 +66,8 @@ final class SharedLog implements Closeable {
       Segments segments,
       Index index,
       ReentrantLock state,
-      Job job)
+      Job job,
+      boolean create)
       throws IOException, LateException {
     this.disk = disk;
     this.folder = folder;
@@ -77,18 +79,26 @@ final class SharedLog implements Closeable {
     lockPublishing(job);
     try {
       UUID found = Superblock.read(disk, root);
+      if (found == null && !create) {
+        throw new IOException("it is no unified-cache store: it has no file " + Superblock.NAME);
+      }
       store = found == null ? Superblock.create(disk, root) : found;
-      log = load();
+      log = load(create);
     } finally {
       unlockPublishing();
     }
   }
 
   /** Finds the log that all follow, or begins one. */
-  private IndexLog load() throws IOException {
+  private IndexLog load(boolean create) throws IOException {
     IndexLog found = findLog();
     if (found != null) {
       return found;
+    }
+    if (!create) {
+      throw new IOException(
+          "none of its index logs can be read, so that its objects are lost: whoever opens the"
+              + " store begins a new one");
     }
     long number = 1 + logs().stream().reduce((a, b) -> b).orElse(0L);
     Path path = root.resolve(FileNames.log(number));
@@ -222,7 +232,7 @@ final class SharedLog implements Closeable {
    */
   private boolean reload() throws IOException {
     for (int attempt = 0; attempt < 10; attempt++) {
-      Index fresh = new Index(new Extents(), self);
+      Index fresh = new Index(new Extents(1), self);
       boolean[] clean = new boolean[1];
       IndexLog found = readAll(fresh, clean);
       if (found != null) {
@@ -467,6 +477,32 @@ final class SharedLog implements Closeable {
    */
   boolean isOld(long number) {
     return number != log.number();
+  }
+
+  /** Returns how many bytes behind the last frame of the log are none, as of a crash or damage. */
+  long unreadableBytes(Job job) throws IOException, LateException {
+    lockPublishing(job);
+    try {
+      following.lock();
+      try {
+        boolean unused = follow();
+        return Math.max(0, disk.size(root.resolve(FileNames.log(log.number()))) - log.position());
+      } finally {
+        following.unlock();
+      }
+    } finally {
+      unlockPublishing();
+    }
+  }
+
+  /** Returns the UUID of the store. */
+  UUID store() {
+    return store;
+  }
+
+  /** Returns the name of the log's file. */
+  String fileName() {
+    return FileNames.log(log.number());
   }
 
   /** Fails if the log or the folder is no longer there, or does not answer. */

@@ -76,6 +76,9 @@ final class Space implements Closeable {
     }
     if (place == null && mayGrow(bytes, tuning)) {
       addSegment(Math.max(tuning.segmentBytes(), bytes), tuning.flush());
+      while (!fillsLanes() && mayGrow(tuning.segmentBytes(), tuning)) {
+        addSegment(tuning.segmentBytes(), tuning.flush());
+      }
       place = take(bytes);
     }
     return place == null ? evictFor(bytes, tuning.flush()) : place;
@@ -114,6 +117,15 @@ final class Space implements Closeable {
     state.lock();
     try {
       return extents.count();
+    } finally {
+      state.unlock();
+    }
+  }
+
+  private boolean fillsLanes() {
+    state.lock();
+    try {
+      return extents.fillsLanes();
     } finally {
       state.unlock();
     }
@@ -202,6 +214,15 @@ final class Space implements Closeable {
 
   /** Tells whether a writer is dead, and deletes its lock if so. */
   boolean buryIfDead(long writer) throws IOException {
+    return isDead(writer, /* bury= */ true);
+  }
+
+  /** Tells whether a writer that has segments is dead. */
+  boolean isDead(long writer) throws IOException {
+    return isDead(writer, /* bury= */ false);
+  }
+
+  private boolean isDead(long writer, boolean bury) throws IOException {
     if (writer == self) {
       return false;
     }
@@ -213,7 +234,9 @@ final class Space implements Closeable {
       if (!lock.tryLock(/* shared= */ false)) {
         return false;
       }
-      disk.delete(path);
+      if (bury) {
+        disk.delete(path);
+      }
       return true;
     } catch (NoSuchFileException e) {
       return true;

@@ -1,6 +1,7 @@
 package io.unifiedcache.backend.file;
 
 import io.unifiedcache.api.ObjectKey;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +19,9 @@ final class StoredObject {
   final long offset;
   final int headerBytes;
   final long size;
+
+  /** When it was stored, in seconds since 1970 without a sign. */
+  final int stored;
 
   /**
    * The checksums of the blocks of the payload, empty if it has none; null until the header was
@@ -57,13 +61,25 @@ final class StoredObject {
   @Nullable StoredObject newer;
 
   StoredObject(
-      ObjectKey key, long generation, int segment, long offset, int headerBytes, long size) {
+      ObjectKey key,
+      long generation,
+      int segment,
+      long offset,
+      int headerBytes,
+      long size,
+      int stored) {
     this.key = key;
     this.generation = generation;
     this.segment = segment;
     this.offset = offset;
     this.headerBytes = headerBytes;
     this.size = size;
+    this.stored = stored;
+  }
+
+  /** Returns when it was stored, by the clock of whoever did. */
+  Instant storedAt() {
+    return Instant.ofEpochSecond(Integer.toUnsignedLong(stored));
   }
 
   /** Tells whether the header is known, and so the checksums are. */

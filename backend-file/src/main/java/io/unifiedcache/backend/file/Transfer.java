@@ -1,7 +1,9 @@
 package io.unifiedcache.backend.file;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -36,16 +38,14 @@ final class Transfer {
     long unit = Math.clamp(bytes / threads.count() / UNITS_PER_THREAD, LEAST_UNIT, MOST_UNIT);
     // Where an object is cut, it is between blocks.
     long cut = Math.max(Long.highestOneBit(unit), largestBlock);
-    List<ObjectCopy.Part> parts = new ArrayList<>();
+    // A file is written by one thread at a time, so that each begins with one of its own.
+    Map<Integer, List<ObjectCopy.Part>> parts = new LinkedHashMap<>();
     for (ObjectCopy copy : copies) {
-      copy.cut(cut, parts);
+      copy.cut(cut, parts.computeIfAbsent(copy.object().segment, segment -> new ArrayList<>()));
     }
-    List<List<ObjectCopy.Part>> units = units(parts, cut);
-    if (units.size() == 1) {
-      copy(parts, job, how);
-    } else {
-      threads.share(units.size(), i -> copy(units.get(i), job, how));
-    }
+    List<List<List<ObjectCopy.Part>>> queues = new ArrayList<>();
+    parts.values().forEach(some -> queues.add(units(some, cut)));
+    threads.share(queues, some -> copy(some, job, how));
   }
 
   private static List<List<ObjectCopy.Part>> units(List<ObjectCopy.Part> parts, long most) {

@@ -10,6 +10,9 @@
  * writes and reads objects. {@code Disk} is everything below. The files are described in {@code
  * docs/file-format.md}.
  *
+ * <p>{@code SegmentMaintenance} is what operators ask. {@code SglangStore} is another store, which
+ * shares a {@code SglangFolder} with SGLang's own.
+ *
  * <h2>An object's life</h2>
  *
  * <p>Placed: an extent of one of this process's segments is its own; nobody else knows it. Written:

@@ -118,6 +118,10 @@ final class Child implements AutoCloseable {
     return lines;
   }
 
+  boolean isAlive() {
+    return process.isAlive();
+  }
+
   void kill() {
     process.destroyForcibly();
     awaitEnd();

@@ -132,9 +132,11 @@ class DamageTest {
   @Test
   void segment_cutAtAnyPlace_losesWhatIsBehind() throws IOException {
     byte[] bytes = Stores.bytes(BYTES, 1);
+    // One thread needs one segment.
+    Map<String, String> oneSegment = Map.of("io-threads", "1");
     long end;
     Path segment;
-    try (FileStore store = Stores.open(root())) {
+    try (FileStore store = Stores.open(root(), oneSegment)) {
       for (int i = 0; i < 3; i++) {
         Stores.putOk(store, "key-" + i, bytes);
       }
@@ -149,7 +151,7 @@ class DamageTest {
       try (RandomAccessFile file = new RandomAccessFile(segment.toFile(), "rw")) {
         file.setLength(length);
       }
-      try (FileStore store = Stores.open(root())) {
+      try (FileStore store = Stores.open(root(), oneSegment)) {
         long objects = 0;
         for (int i = 0; i < 3; i++) {
           if (Stores.exists(store, "key-" + i)) {

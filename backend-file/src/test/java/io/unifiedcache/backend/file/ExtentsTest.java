@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -14,7 +15,7 @@ class ExtentsTest {
   void allocate_byChance_givesPlacesThatDoNotMeetAndAllComesBack() {
     long seed = System.nanoTime();
     Random random = new Random(seed);
-    Extents extents = new Extents();
+    Extents extents = new Extents(1);
     extents.add(1, 256 * 400, 0);
     extents.add(2, 256 * 300, 0);
     List<Taken> taken = new ArrayList<>();
@@ -49,8 +50,42 @@ class ExtentsTest {
   }
 
   @Test
+  void allocate_withSeveralLanes_takesTurnsByBytes() {
+    Extents extents = new Extents(2);
+    extents.add(1, 256 * 100, 0);
+    extents.add(2, 256 * 100, 0);
+    assertThat(extents.fillsLanes()).isTrue();
+    assertThat(allocate(extents, 256 * 3)).isEqualTo(1);
+    assertThat(allocate(extents, 256)).isEqualTo(2);
+    assertThat(allocate(extents, 256)).isEqualTo(2);
+    assertThat(allocate(extents, 256 * 2)).isEqualTo(2);
+    assertThat(allocate(extents, 256)).isEqualTo(1);
+  }
+
+  @Test
+  void allocate_withALaneThatHadNoRoom_takesTurnsAgainOnceItHas() {
+    Extents extents = new Extents(2);
+    assertThat(extents.fillsLanes()).isFalse();
+    extents.add(1, 256 * 100, 0);
+    assertThat(extents.fillsLanes()).isFalse();
+    for (int i = 0; i < 50; i++) {
+      assertThat(allocate(extents, 256)).isEqualTo(1);
+    }
+    extents.add(2, 256 * 100, 0);
+    int ofTheNew = 0;
+    for (int i = 0; i < 20; i++) {
+      ofTheNew += allocate(extents, 256) == 2 ? 1 : 0;
+    }
+    assertThat(ofTheNew).isEqualTo(10);
+  }
+
+  private static int allocate(Extents extents, long bytes) {
+    return Objects.requireNonNull(extents.allocate(bytes)).segment();
+  }
+
+  @Test
   void allocate_takesTheSmallestThatFitsAndOfEqualOnesTheLastFreed() {
-    Extents extents = new Extents();
+    Extents extents = new Extents(1);
     extents.add(1, 256 * 100, 0);
     List<Extents.Place> places = new ArrayList<>();
     for (int bytes : new int[] {3, 1, 5, 1, 3, 1}) {
@@ -67,7 +102,7 @@ class ExtentsTest {
 
   @Test
   void take_ofWhatIsTaken_isRefused() {
-    Extents extents = new Extents();
+    Extents extents = new Extents(1);
     extents.add(1, 256 * 10, 0);
     assertThat(extents.take(1, 256 * 2, 256 * 3)).isTrue();
     assertThat(extents.take(1, 256 * 4, 256)).isFalse();
@@ -79,7 +114,7 @@ class ExtentsTest {
 
   @Test
   void keepToWritten_usesNothingBeyond() {
-    Extents extents = new Extents();
+    Extents extents = new Extents(1);
     extents.add(1, 256 * 100, 0);
     Extents.Place first = extents.allocate(256 * 10);
     assertThat(first).isNotNull();

@@ -36,7 +36,7 @@ class FileStoreFaultsConformanceTest extends StoreConformance {
   private static FileStore open(Disk disk, Path root, String capacity) {
     Map<String, String> options = new HashMap<>(OPTIONS);
     options.put("capacity", capacity);
-    return FileStoreProvider.open(
+    return FileStoreProvider.openSegments(
         disk, Stores.settings(root, options), StoreContext.of("conformance-file"));
   }
 

@@ -213,7 +213,8 @@ class LogTest {
               segment,
               256L * random.nextInt(20),
               1 + random.nextInt(400),
-              random.nextInt(4) == 0 ? random.nextLong(1L << 45) : random.nextInt(2_000));
+              random.nextInt(4) == 0 ? random.nextLong(1L << 45) : random.nextInt(2_000),
+              random.nextInt());
       case 2 -> new LogEntry.Remove(key, random.nextLong(), random.nextBoolean());
       case 3 -> new LogEntry.Segment(segment, 1 + random.nextLong(1L << 50), random.nextLong());
       case 4 -> new LogEntry.Gone(2 + random.nextInt(3));

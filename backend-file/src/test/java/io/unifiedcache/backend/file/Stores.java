@@ -37,7 +37,8 @@ final class Stores {
   }
 
   static FileStore open(Disk disk, Path root, Map<String, String> options) {
-    return FileStoreProvider.open(disk, settings(root, options), StoreContext.of("file-test"));
+    return FileStoreProvider.openSegments(
+        disk, settings(root, options), StoreContext.of("file-test"));
   }
 
   static Settings settings(Path root, Map<String, String> options) {

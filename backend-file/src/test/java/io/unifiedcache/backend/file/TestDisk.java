@@ -85,7 +85,7 @@ class TestDisk implements Disk {
 
   @Override
   public DiskFile open(Path path, Access access) throws IOException {
-    if (access == Access.CREATE) {
+    if (access == Access.CREATE || access == Access.NEW) {
       step("create " + path.getFileName());
     } else {
       pass();
@@ -117,9 +117,15 @@ class TestDisk implements Disk {
   }
 
   @Override
-  public void delete(Path path) throws IOException {
+  public boolean link(Path from, Path to) throws IOException {
+    step("link " + to.getFileName());
+    return local.link(from, to);
+  }
+
+  @Override
+  public boolean delete(Path path) throws IOException {
     step("delete " + path.getFileName());
-    local.delete(path);
+    return local.delete(path);
   }
 
   @Override

@@ -57,6 +57,14 @@ class LauncherIT {
         .containsExactly("unified-cache: UNIFIED_CACHE_PLUGINS is no folder: " + missing);
   }
 
+  @Test
+  void unknownDemo_isRefusedInOneLine() throws Exception {
+    ChildJvm command = launch(Distribution.ROOT.resolve("unified-cache"), "demo", "gpt");
+    assertThat(command.status()).isEqualTo(2);
+    assertThat(command.errors())
+        .containsExactly("unified-cache: the one demo is 'demo llama' (see demo llama --help).");
+  }
+
   private ChildJvm launch(Path script, String... arguments) throws Exception {
     return ChildJvm.run(scratch, builder(scratch, script, arguments));
   }

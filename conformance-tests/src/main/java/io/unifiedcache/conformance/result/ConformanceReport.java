@@ -19,6 +19,7 @@ import java.util.Set;
  * @param jdk the version of the JDK
  * @param os the operating system and its architecture
  * @param seed what repeats the run
+ * @param quick whether there were few rounds and brief waits, which see less
  * @param result the verdict
  * @param reasons why the verdict is not {@code conformant}, a sentence each
  * @param rules what became of each rule, in the order of the catalogue
@@ -32,6 +33,7 @@ public record ConformanceReport(
     String jdk,
     String os,
     long seed,
+    boolean quick,
     Result result,
     List<String> reasons,
     List<RuleResult> rules) {
@@ -78,7 +80,8 @@ public record ConformanceReport(
 
   /** Returns the run in one line. */
   public String summary() {
-    StringBuilder text = new StringBuilder(subject).append(": ").append(result).append(" (");
+    StringBuilder text = new StringBuilder(subject).append(": ").append(result);
+    text.append(quick ? " in a quick run (" : " (");
     boolean first = true;
     for (Outcome outcome : Outcome.values()) {
       long count = count(outcome);

@@ -32,6 +32,7 @@ final class JsonReport {
     json.addProperty("jdk", report.jdk());
     json.addProperty("os", report.os());
     json.addProperty("seed", report.seed());
+    json.addProperty("quick", report.quick());
     json.addProperty("result", report.result().toString());
     JsonArray reasons = new JsonArray();
     report.reasons().forEach(each -> reasons.add(Text.printable(each)));

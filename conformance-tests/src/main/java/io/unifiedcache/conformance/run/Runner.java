@@ -473,6 +473,7 @@ public final class Runner {
         Runtime.version().toString(),
         System.getProperty("os.name") + " " + System.getProperty("os.arch"),
         plan.seed(),
+        plan.effort().quick(),
         result,
         reasons,
         ordered);

@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.DeviceMemory;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
@@ -18,6 +19,7 @@ import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
+import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -52,6 +54,7 @@ public final class BatchRules {
       Attempts.at(trial, "mixed" + i, name -> mixed(trial, name, List.copyOf(kinds)));
       Collections.shuffle(kinds, trial.random());
     }
+    Attempts.at(trial, "unusable", name -> unusableMemory(trial, name));
     many(trial);
   }
 
@@ -187,6 +190,88 @@ public final class BatchRules {
   private static ObjectKey tooLong(Trial trial, ObjectKey key) {
     int missing = trial.limits().keyBytes() + 1 - key.value().length();
     return new ObjectKey(key.value() + "x".repeat(Math.max(1, missing)));
+  }
+
+  /** What is wrong with the memory of an entry. */
+  private enum Unusable {
+    READ_ONLY {
+      @Override
+      Memory of(Trial trial, long bytes) {
+        return HostMemory.of(trial.memory(bytes).segment().asReadOnly());
+      }
+    },
+    CLOSED_ARENA {
+      @Override
+      Memory of(Trial trial, long bytes) {
+        try (Arena arena = Arena.ofShared()) {
+          return HostMemory.of(arena.allocate(bytes, trial.limits().alignment()));
+        }
+      }
+    },
+    OF_A_DEVICE {
+      @Override
+      Memory of(Trial trial, long bytes) {
+        return new DeviceMemory("conformance:0", trial.memory(bytes).segment().address(), bytes);
+      }
+    };
+
+    abstract Memory of(Trial trial, long bytes);
+  }
+
+  private static void unusableMemory(Trial trial, String name) {
+    long bytes = Math.min(100, trial.limits().objectBytes());
+    for (Unusable kind : Unusable.values()) {
+      if (kind == Unusable.OF_A_DEVICE && trial.has(Capability.DEVICE_MEMORY)) {
+        // Only what the address really is could be told.
+        continue;
+      }
+      List<ObjectKey> keys = trial.keys(name + "-" + kind + "-", 4);
+      if (kind != Unusable.READ_ONLY) {
+        putUnusable(trial, kind, keys.subList(0, 2), bytes);
+      }
+      getUnusable(trial, kind, keys.subList(2, 4), bytes);
+    }
+  }
+
+  private static void putUnusable(Trial trial, Unusable kind, List<ObjectKey> keys, long bytes) {
+    List<PutOp> puts =
+        List.of(
+            new PutOp(keys.get(0), List.of(kind.of(trial, bytes))),
+            new PutOp(keys.get(1), Pieces.of(trial, bytes).fill(new Content(1)).readOnly()));
+    BatchResult put = Batches.call(trial, puts, some -> trial.store().put(some, trial.soon()));
+    String what = "put from memory that is " + kind;
+    trial.expectFailure(what, put, 0, FailureCode.REFUSED);
+    trial.expectStatus("the entry behind a " + what, put, 1, ObjectStatus.OK);
+    BatchResult there = trial.store().exists(keys.subList(0, 1), trial.soon());
+    trial.expectStatus("exists after a " + what, there, 0, ObjectStatus.ABSENT);
+  }
+
+  private static void getUnusable(Trial trial, Unusable kind, List<ObjectKey> keys, long bytes) {
+    Content content = new Content(3);
+    keys.forEach(key -> trial.put(trial.store(), key, content, bytes));
+    Pieces target = Pieces.of(trial, bytes);
+    List<GetOp> gets =
+        List.of(
+            new GetOp(keys.get(0), List.of(kind.of(trial, bytes))),
+            new GetOp(keys.get(1), target.writable()));
+    BatchResult got = Batches.call(trial, gets, some -> trial.store().get(some, trial.soon()));
+    String what = "get into memory that is " + kind;
+    Attempts.requireThere(what, got, 0);
+    trial.expectFailure(what, got, 0, FailureCode.REFUSED);
+    Attempts.expectOk(trial, "the entry behind a " + what, got, 1);
+    target.expectBytes("the entry behind a " + what, content, 0);
+    if (!trial.has(Capability.RANGED_READ)) {
+      return;
+    }
+    try (ReadSession session = trial.store().openSession(keys.subList(0, 1), trial.soon())) {
+      Attempts.expectOk(trial, "opening an object that was put", session.opened(), 0);
+      ReadOp read = new ReadOp(0, List.of(new Range(0, kind.of(trial, bytes))));
+      trial.expectFailure(
+          "read into memory that is " + kind,
+          session.read(List.of(read), trial.soon()),
+          0,
+          FailureCode.REFUSED);
+    }
   }
 
   private static void many(Trial trial) {

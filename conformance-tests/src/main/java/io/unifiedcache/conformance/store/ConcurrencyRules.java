@@ -7,6 +7,9 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.api.store.Range;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
@@ -20,11 +23,14 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 
-/** The rule of calls at the same time. */
+/** The rules of calls at the same time, and of threads that are interrupted. */
 public final class ConcurrencyRules {
   private static final int THREADS = 3;
   private static final int KEYS = 2;
@@ -217,6 +223,93 @@ public final class ConcurrencyRules {
                         .sorted(Comparator.comparingLong(Call::began))
                         .map(call -> call.describe(history.getFirst().began()))
                         .collect(Collectors.joining("; ")));
+      }
+    }
+  }
+
+  @Rule(
+      id = "store.interrupt",
+      scope = Scope.STORE,
+      alone = true,
+      text =
+          "The interrupt of a thread fails at most the entries of its own calls: nothing is thrown"
+              + " for it, the thread stays interrupted, and later calls are served as before.",
+      hint =
+          "A FileChannel is closed for good by the interrupt of a thread that uses it: use it on"
+              + " threads of the store's own. A wait that was interrupted has cleared the status of"
+              + " its thread: set it again.")
+  static void interrupt(Trial trial) {
+    CacheStore store = trial.open();
+    long bytes = Math.min(trial.limits().objectBytes(), 16 << 10);
+    for (int i = 0; i < trial.effort().rounds(40); i++) {
+      Attempts.at(trial, "interrupted" + i, name -> interrupted(trial, store, name, bytes));
+    }
+  }
+
+  private static void interrupted(Trial trial, CacheStore store, String name, long bytes) {
+    Content content = new Content(7);
+    ObjectKey there = trial.key(name + "-there");
+    trial.put(store, there, content, bytes);
+    Future<Boolean> caller =
+        trial.start(
+            "a caller that is interrupted",
+            () -> {
+              Thread.currentThread().interrupt();
+              use(trial, store, there, trial.key(name + "-new"), content, bytes);
+              return Thread.currentThread().isInterrupted();
+            });
+    boolean stays = trial.await("a caller that is interrupted", caller);
+    trial.expect(stays, "the thread to stay interrupted", () -> "it is not");
+
+    AtomicReference<Thread> user = new AtomicReference<>();
+    Future<Boolean> calls =
+        trial.start(
+            "a caller that is interrupted in the middle",
+            () -> {
+              user.set(Thread.currentThread());
+              for (int i = 0; i < 10; i++) {
+                use(trial, store, there, trial.key(name + "-later-" + i), content, bytes);
+              }
+              return true;
+            });
+    while (!calls.isDone()) {
+      Thread thread = user.get();
+      if (thread != null) {
+        thread.interrupt();
+      }
+      LockSupport.parkNanos(50_000);
+    }
+    trial.await("a caller that is interrupted in the middle", calls);
+
+    HostMemory target = trial.memory(bytes);
+    BatchResult got = store.get(List.of(new GetOp(there, List.of(target))), trial.soon());
+    Attempts.expectOk(trial, "get after others were interrupted", got, 0);
+    trial.expectBytes("an object that is read after others were interrupted", content, target, 0);
+    trial.put(store, trial.key(name + "-after"), content, bytes);
+  }
+
+  /** Calls the store; entries may fail, and what is OK is right. */
+  private static void use(
+      Trial trial,
+      CacheStore store,
+      ObjectKey there,
+      ObjectKey fresh,
+      Content content,
+      long bytes) {
+    HostMemory target = trial.memory(bytes);
+    store.exists(List.of(there), trial.soon());
+    if (store.get(List.of(new GetOp(there, List.of(target))), trial.soon()).isOk(0)) {
+      trial.expectBytes("an object that an interrupted thread reads", content, target, 0);
+    }
+    HostMemory source = trial.memory(bytes, content);
+    store.put(List.of(new PutOp(fresh, List.of(source))), trial.soon());
+    if (trial.has(Capability.RANGED_READ)) {
+      try (ReadSession session = store.openSession(List.of(there), trial.soon())) {
+        HostMemory ranged = trial.memory(bytes);
+        ReadOp read = new ReadOp(0, List.of(new Range(0, ranged)));
+        if (session.read(List.of(read), trial.soon()).isOk(0)) {
+          trial.expectBytes("a range that an interrupted thread reads", content, ranged, 0);
+        }
       }
     }
   }

@@ -16,6 +16,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.Range;
 import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
@@ -23,6 +24,8 @@ import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryUsage;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -448,6 +451,12 @@ public final class LifeRules {
       script.exists(List.of(tooLong));
       script.put(tooLong, 1);
       script.get(tooLong, 1);
+      if (trial.has(Capability.RANGED_READ)) {
+        script.session(List.of(tooLong), 2);
+      }
+      if (trial.has(Capability.REMOVE)) {
+        script.remove(List.of(tooLong));
+      }
       script.expect("calls with a key over the limit of keyBytes", store.stats());
     }
     if (trial.has(Capability.LIST)) {
@@ -457,6 +466,13 @@ public final class LifeRules {
     if (trial.has(Capability.RANGED_READ)) {
       script.session(List.of(keys.get(0), keys.get(3)), bytes);
       script.expect("a session with a read of a present and of an absent object", store.stats());
+    }
+    if (trial.has(Capability.RANGED_READ) && trial.has(Capability.REMOVE)) {
+      try (ReadSession session = store.openSession(keys.subList(2, 3), trial.soon())) {
+        script.remove(keys.subList(2, 3));
+        session.opened();
+      }
+      script.expect("a remove of an object that a session held open", store.stats());
     }
     if (trial.has(Capability.REMOVE)) {
       script.remove(
@@ -772,6 +788,12 @@ public final class LifeRules {
     calls.forEach(
         (name, call) -> trial.expectRefused(name + " of a closed store", FailureCode.CLOSED, call));
     trial.expectFilled("the target of a get of a closed store", SCRIBBLE, target);
+    try {
+      // A store that needs no registration may still say so.
+      Registration ignored = store.register(memory);
+    } catch (CacheException e) {
+      trial.expectEqual("the code of register of a closed store", FailureCode.CLOSED, e.code());
+    }
     if (session != null) {
       session.close();
     }
@@ -798,8 +820,13 @@ public final class LifeRules {
 
   private static void opensAndCloses(Trial trial) {
     int most = trial.effort().quick() ? 20 : 200;
+    // As much as makes a store start its threads.
+    List<HostMemory> memory = new ArrayList<>();
+    for (int i = 0; i < Math.min(4, trial.limits().batch()); i++) {
+      memory.add(trial.memory(Math.min(trial.limits().objectBytes(), 256 << 10)));
+    }
     for (int i = 0; i < 5; i++) {
-      openUseAndClose(trial);
+      openUseAndClose(trial, memory);
     }
     // What earlier rules have left is freed now, and not while this one counts.
     Deadline longest = Deadline.after(Duration.ofSeconds(1));
@@ -813,7 +840,7 @@ public final class LifeRules {
     Deadline enough = Deadline.after(Trial.PATIENCE);
     int count = 0;
     while (count < 20 || (count < most && !enough.hasPassed())) {
-      openUseAndClose(trial);
+      openUseAndClose(trial, memory);
       count++;
     }
     int cycles = count;
@@ -832,13 +859,25 @@ public final class LifeRules {
         () -> String.valueOf(growth));
   }
 
-  /** What a process uses, as far as the system tells; -1 where it does not. */
-  private record Footprint(long threads, long descriptors, long residentKib) {
+  /**
+   * What a process uses, as far as the system tells; -1 where it does not.
+   *
+   * @param residentKib all memory in use, the heap's included
+   * @param heapUsedKib what of the heap is certainly in use
+   * @param heapMostKib what of the heap may be in use
+   */
+  private record Footprint(
+      long threads, long descriptors, long residentKib, long heapUsedKib, long heapMostKib) {
     private static final long NOISE_KIB = 96 << 10;
 
     static Footprint now() {
+      MemoryUsage heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage();
       return new Footprint(
-          Thread.getAllStackTraces().size(), countOf("/proc/self/fd"), residentNow());
+          Thread.getAllStackTraces().size(),
+          countOf("/proc/self/fd"),
+          residentNow(),
+          heap.getUsed() >> 10,
+          heap.getCommitted() >> 10);
     }
 
     private static long countOf(String folder) {
@@ -871,20 +910,29 @@ public final class LifeRules {
       if (after.descriptors - descriptors > few) {
         return "%d open descriptors have become %d".formatted(descriptors, after.descriptors);
       }
-      if (after.residentKib - residentKib > NOISE_KIB) {
-        return "%d KiB of resident memory have become %d".formatted(residentKib, after.residentKib);
+      // The collector grows the heap as it likes.
+      long heap = after.heapMostKib - heapUsedKib;
+      if (after.residentKib - residentKib - heap > NOISE_KIB) {
+        return "%d KiB of resident memory have become %d, of which the heap has taken %d at most"
+            .formatted(residentKib, after.residentKib, heap);
       }
       return null;
     }
   }
 
-  private static void openUseAndClose(Trial trial) {
-    long bytes = usualBytes(trial);
-    ObjectKey key = trial.key("level");
+  private static void openUseAndClose(Trial trial, List<HostMemory> memory) {
+    int count = memory.size();
+    List<ObjectKey> keys = trial.keys("level-", count);
+    List<PutOp> puts = new ArrayList<>();
+    List<GetOp> gets = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      puts.add(new PutOp(keys.get(i), List.of(memory.get(i))));
+      gets.add(new GetOp(keys.get(i), List.of(memory.get(i))));
+    }
     // Not held until the end of the rule, so that nothing but a leak keeps what it used.
     try (CacheStore store = trial.observe(trial.subject().open())) {
-      store.put(List.of(new PutOp(key, List.of(trial.memory(bytes)))), trial.soon());
-      store.get(List.of(new GetOp(key, List.of(trial.memory(bytes)))), trial.soon());
+      store.put(puts, trial.soon());
+      store.get(gets, trial.soon());
     }
   }
 

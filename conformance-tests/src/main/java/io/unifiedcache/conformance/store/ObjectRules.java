@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.BatchResult;
@@ -15,6 +16,7 @@ import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -48,6 +50,48 @@ public final class ObjectRules {
       long bytes = 1 + trial.random().nextLong(most);
       roundtrip(trial, "round" + i, Pieces.split(trial, bytes), Pieces.split(trial, bytes));
     }
+    Attempts.at(trial, "at-once", name -> wholeAtOnce(trial, name));
+  }
+
+  private static final long SAMPLED = 8;
+  private static final long STRIDE = 32 << 10;
+
+  /** A store that copies with several threads waits for all of them. */
+  private static void wholeAtOnce(Trial trial, String name) {
+    long bytes = Math.min(trial.limits().objectBytes(), 2 << 20);
+    List<ObjectKey> keys = trial.keys(name + "-", Math.min(3, trial.limits().batch()));
+    Content content = new Content(trial.random().nextLong());
+    List<HostMemory> targets = new ArrayList<>();
+    List<GetOp> gets = new ArrayList<>();
+    for (ObjectKey key : keys) {
+      trial.put(trial.store(), key, content, bytes);
+      targets.add(trial.memory(bytes));
+      gets.add(new GetOp(key, List.of(targets.getLast())));
+    }
+    for (int i = 0; i < trial.effort().rounds(100); i++) {
+      targets.forEach(target -> target.segment().fill((byte) 0));
+      BatchResult got = trial.store().get(gets, trial.soon());
+      Optional<String> missing = Optional.empty();
+      for (int j = targets.size() - 1; j >= 0 && missing.isEmpty(); j--) {
+        missing = sampled(targets.get(j).segment(), content);
+      }
+      for (int j = 0; j < targets.size(); j++) {
+        Attempts.expectOk(trial, "get of large objects", got, j);
+      }
+      String found = missing.orElse("");
+      trial.expect(found.isEmpty(), "every byte to be there as soon as a get returns", () -> found);
+    }
+  }
+
+  /** Looks at few bytes, from the end on, and so quickly. */
+  private static Optional<String> sampled(MemorySegment target, Content content) {
+    for (long at = target.byteSize() - SAMPLED; at >= 0; at -= STRIDE) {
+      Optional<String> missing = content.difference(target.asSlice(at, SAMPLED), at);
+      if (missing.isPresent()) {
+        return missing;
+      }
+    }
+    return Optional.empty();
   }
 
   private static void roundtrip(Trial trial, String name, long[] from, long[] into) {

@@ -38,10 +38,12 @@ public final class ProcessRules {
       alone = true,
       text =
           "After close and reopen, and after kill -9 at any step of a put, every object is whole or"
-              + " absent; leftovers are cleaned up; the budget and the counts are right at once.",
+              + " absent, and there if its put had been answered; leftovers are cleaned up; the"
+              + " budget and the counts are right at once.",
       hint =
-          "Write where nobody looks and make an object visible in one step when it is whole; on"
-              + " opening, drop what is not, and count what is.")
+          "Write where nobody looks, make an object visible in one step when it is whole, and"
+              + " answer only then: what the kernel has been given outlives the process. On"
+              + " opening, drop what is not whole, and count what is.")
   static void durable(Trial trial) {
     trial.despiteEviction(attempt -> reopen(trial, "reopened-" + attempt + "-"));
     int rounds = trial.effort().quick() ? 2 : 10;

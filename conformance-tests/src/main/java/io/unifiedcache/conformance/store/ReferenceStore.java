@@ -158,6 +158,10 @@ public class ReferenceStore implements CacheStore {
                   .formatted(op.key(), op.byteSize(), capacity)));
       return;
     }
+    if (!isUsable(op.pieces(), /* asTarget= */ false)) {
+      fail(result, i, unusable(op.key()));
+      return;
+    }
     makeRoom(op.byteSize());
     byte[] bytes = gather(op.pieces());
     objects.put(name, bytes);
@@ -204,6 +208,8 @@ public class ReferenceStore implements CacheStore {
       result.set(i, ObjectStatus.ABSENT);
     } else if (op.byteSize() != bytes.length) {
       fail(result, i, mismatch(op.key(), bytes.length, op.byteSize()));
+    } else if (!isUsable(op.pieces(), /* asTarget= */ true)) {
+      fail(result, i, unusable(op.key()));
     } else {
       long offset = 0;
       for (Memory piece : op.pieces()) {
@@ -277,10 +283,24 @@ public class ReferenceStore implements CacheStore {
         begin(ops.size());
         BatchResult.Builder result = BatchResult.builder(ops.size());
         for (int i = 0; i < ops.size(); i++) {
-          read(ops.get(i), result, i);
+          if (ops.get(i).entry() < keys.size()) {
+            read(ops.get(i), result, i);
+          } else {
+            refuse(ops.get(i), result, i);
+          }
         }
         return result.build();
       }
+    }
+
+    /** Answers entry {@code i} of a read, which is none of the session. */
+    protected void refuse(ReadOp op, BatchResult.Builder result, int i) {
+      fail(
+          result,
+          i,
+          StoreFailure.of(
+              FailureCode.REFUSED,
+              "entry %d of a session with %d keys".formatted(op.entry(), keys.size())));
     }
 
     /** Answers entry {@code i} of a read. */
@@ -313,6 +333,11 @@ public class ReferenceStore implements CacheStore {
                   range.objectOffset() + range.target().byteSize()));
           return;
         }
+      }
+      List<Memory> targets = op.ranges().stream().map(Range::target).toList();
+      if (!isUsable(targets, /* asTarget= */ true)) {
+        fail(result, i, unusable(keys.get(op.entry())));
+        return;
       }
       for (Range range : op.ranges()) {
         scatter(bytes, range.objectOffset(), range.target());
@@ -478,6 +503,23 @@ public class ReferenceStore implements CacheStore {
       return Optional.of(tooMany(key, "objectBytes", bytes, limits.objectBytes()));
     }
     return Optional.empty();
+  }
+
+  /** Tells whether bytes can be copied from memory, or to it. */
+  protected boolean isUsable(List<Memory> pieces, boolean asTarget) {
+    for (Memory piece : pieces) {
+      if (!(piece instanceof HostMemory host)
+          || !host.isAlive()
+          || (asTarget && host.segment().isReadOnly())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static StoreFailure unusable(ObjectKey key) {
+    return StoreFailure.of(
+        FailureCode.REFUSED, "object %s: a piece of memory cannot be used".formatted(key));
   }
 
   private static StoreFailure tooMany(ObjectKey key, String what, long count, long limit) {

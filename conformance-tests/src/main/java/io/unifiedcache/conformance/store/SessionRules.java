@@ -30,8 +30,8 @@ public final class SessionRules {
       needs = Capability.RANGED_READ,
       text =
           "A session resolves each key once; ranged reads return exactly the range; past the end is"
-              + " a mismatch; an object removed meanwhile is read whole or FAILED; close releases;"
-              + " use after close is refused.",
+              + " a mismatch; an entry that the session has not is refused; an object removed"
+              + " meanwhile is read whole or FAILED; close releases; use after close is refused.",
       hint =
           "Look keys up when the session is opened and never again, check each range against the"
               + " size of its object, and remember that the session was closed.")
@@ -42,6 +42,7 @@ public final class SessionRules {
       Attempts.at(trial, "end", name -> pastTheEnd(trial, trial.key(name), bytes));
     }
     resolvesOnce(trial, trial.key("put-later"), bytes);
+    noSuchEntry(trial, trial.key("alone"), bytes);
     Attempts.at(trial, "closed", name -> afterClose(trial, trial.key(name), bytes));
     if (trial.has(Capability.REMOVE)) {
       Attempts.at(trial, "removed", name -> removedMeanwhile(trial, trial.key(name), bytes));
@@ -122,6 +123,21 @@ public final class SessionRules {
       target.expectUntouched("a read of a key that was put after it was opened");
       trial.expectStatus(
           "opened() after the key was put", session.opened(), 0, ObjectStatus.ABSENT);
+    }
+  }
+
+  private static void noSuchEntry(Trial trial, ObjectKey key, long bytes) {
+    trial.put(trial.store(), key, new Content(1), bytes);
+    try (ReadSession session = trial.store().openSession(List.of(key), trial.soon())) {
+      for (int entry : new int[] {1, 2, Integer.MAX_VALUE}) {
+        Pieces target = Pieces.of(trial, bytes);
+        Range range = new Range(0, target.writable().getFirst());
+        ReadOp read = new ReadOp(entry, List.of(range));
+        String what = "read of entry " + entry + " of a session of one key";
+        trial.expectFailure(
+            what, session.read(List.of(read), trial.soon()), 0, FailureCode.REFUSED);
+        target.expectUntouched("a " + what);
+      }
     }
   }
 

@@ -30,6 +30,7 @@ class ReportFilesTest {
           "25",
           "Linux amd64",
           42,
+          true,
           ConformanceReport.Result.NOT_CONFORMANT,
           List.of("rule store.absent (MUST) is broken"),
           List.of(
@@ -61,6 +62,7 @@ class ReportFilesTest {
             "jdk",
             "os",
             "seed",
+            "quick",
             "result",
             "reasons",
             "counts",
@@ -122,6 +124,7 @@ class ReportFilesTest {
   void summary_isOneLine() {
     assertThat(REPORT.summary())
         .isEqualTo(
-            "my<store>: not-conformant (1 passed, 1 failed, 1 not-applicable, 1 harness-error)");
+            "my<store>: not-conformant in a quick run"
+                + " (1 passed, 1 failed, 1 not-applicable, 1 harness-error)");
   }
 }

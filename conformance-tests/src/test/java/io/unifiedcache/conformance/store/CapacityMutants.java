@@ -60,6 +60,30 @@ public final class CapacityMutants {
                 }),
         mutant(
             "store.bounded",
+            "every other eviction is counted",
+            "neither removed nor evicted",
+            capacity ->
+                new ReferenceStore(ReferenceStore.ALL, SMALL_OBJECTS, capacity) {
+                  @Override
+                  public synchronized StoreStats stats() {
+                    StoreStats now = super.stats();
+                    return new StoreStats(
+                        now.objects(),
+                        now.liveBytes(),
+                        now.capacityBytes(),
+                        now.stored(),
+                        now.present(),
+                        now.found(),
+                        now.absent(),
+                        now.failed(),
+                        now.removed(),
+                        (now.evicted() + 1) / 2,
+                        now.bytesStored(),
+                        now.bytesRead());
+                  }
+                }),
+        mutant(
+            "store.bounded",
             "remove of an evicted object gives its bytes back again",
             "live bytes",
             GivesBackTwice::new),
@@ -237,7 +261,9 @@ public final class CapacityMutants {
     @Override
     protected void put(PutOp op, BatchResult.Builder result, int i) {
       super.put(op, result, i);
-      sizes.put(op.key(), op.byteSize());
+      if (find(op.key()) != null) {
+        sizes.put(op.key(), op.byteSize());
+      }
     }
 
     @Override

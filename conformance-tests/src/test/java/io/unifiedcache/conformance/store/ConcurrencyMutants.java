@@ -1,11 +1,15 @@
 package io.unifiedcache.conformance.store;
 
+import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.ClearResult;
+import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.conformance.Mutant;
@@ -25,7 +29,53 @@ public final class ConcurrencyMutants {
     return List.of(
         mutant("exists remembers what a remove has just forgotten", RemembersExistence::new),
         mutant("put answers PRESENT for what another is still putting", PresentTooEarly::new),
-        mutant("two removes both take one object away", RemovesTwice::new));
+        mutant("two removes both take one object away", RemovesTwice::new),
+        interrupted(
+            "the first interrupt closes the channel that all use",
+            "IO: the channel is closed",
+            () ->
+                new ReferenceStore() {
+                  private boolean broken;
+
+                  @Override
+                  protected void get(GetOp op, BatchResult.Builder result, int i) {
+                    broken |= Thread.currentThread().isInterrupted();
+                    if (broken) {
+                      result.failed(i, StoreFailure.of(FailureCode.IO, "the channel is closed"));
+                    } else {
+                      super.get(op, result, i);
+                    }
+                  }
+                }),
+        interrupted(
+            "put forgets that its thread was interrupted",
+            "stay interrupted",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected void put(PutOp op, BatchResult.Builder result, int i) {
+                    boolean ignored = Thread.interrupted();
+                    super.put(op, result, i);
+                  }
+                }),
+        interrupted(
+            "exists throws if its thread is interrupted",
+            "CANCELLED",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  public synchronized BatchResult exists(List<ObjectKey> keys, Deadline by) {
+                    if (Thread.currentThread().isInterrupted()) {
+                      throw new CacheException(FailureCode.CANCELLED, "interrupted");
+                    }
+                    return super.exists(keys, by);
+                  }
+                }));
+  }
+
+  private static Mutant interrupted(String what, String says, Supplier<ReferenceStore> store) {
+    return Mutant.ofStore(
+        Set.of("store.interrupt"), what, says, () -> StoreUnderTest.of("mutant", store));
   }
 
   private static Mutant mutant(String what, Supplier<ReferenceStore> store) {

@@ -260,6 +260,7 @@ final class FolderStore implements CacheStore {
   }
 
   private ObjectStatus put(PutOp op) throws IOException {
+    requireUsable(op.pieces(), /* asTarget= */ false);
     Path file = file(op.key());
     knownAbsent.remove(op.key());
     if (Files.exists(file)) {
@@ -348,8 +349,20 @@ final class FolderStore implements CacheStore {
     return result.build();
   }
 
+  private static void requireUsable(List<Memory> pieces, boolean asTarget) throws EntryFailure {
+    for (Memory piece : pieces) {
+      if (!(piece instanceof HostMemory host)
+          || !host.isAlive()
+          || (asTarget && host.segment().isReadOnly())) {
+        throw new EntryFailure(
+            StoreFailure.of(FailureCode.REFUSED, "a piece of memory cannot be used"));
+      }
+    }
+  }
+
   private ObjectStatus get(GetOp op) throws IOException {
     byte[] bytes;
+    requireUsable(op.pieces(), /* asTarget= */ true);
     try {
       if (knownAbsent.contains(op.key())) {
         throw new NoSuchFileException("known");

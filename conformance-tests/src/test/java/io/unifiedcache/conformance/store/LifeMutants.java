@@ -4,6 +4,7 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.KeyPrefix;
+import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
@@ -14,6 +15,7 @@ import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.conformance.Mutant;
 import io.unifiedcache.conformance.subject.StoreUnderTest;
@@ -347,6 +349,81 @@ public final class LifeMutants {
                 }),
         mutant(
             "store.stats",
+            "an object that was held open when it was removed counts as live for ever",
+            "objects",
+            () ->
+                new ReferenceStore() {
+                  private final Set<ObjectKey> held = new HashSet<>();
+                  private long lost;
+
+                  @Override
+                  public synchronized ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+                    held.addAll(keys);
+                    return super.openSession(keys, by);
+                  }
+
+                  @Override
+                  protected void remove(
+                      ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
+                    if (held.remove(key) && find(key) != null) {
+                      lost++;
+                    }
+                    super.remove(key, evenIfLeased, result, i);
+                  }
+
+                  @Override
+                  public synchronized StoreStats stats() {
+                    StoreStats now = super.stats();
+                    return new StoreStats(
+                        now.objects() + lost,
+                        now.liveBytes(),
+                        now.capacityBytes(),
+                        now.stored(),
+                        now.present(),
+                        now.found(),
+                        now.absent(),
+                        now.failed(),
+                        now.removed(),
+                        now.evicted(),
+                        now.bytesStored(),
+                        now.bytesRead());
+                  }
+                }),
+        mutant(
+            "store.stats",
+            "a key that a session refuses is not counted",
+            "failed",
+            () ->
+                new ReferenceStore() {
+                  private long refused;
+
+                  @Override
+                  public synchronized ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+                    ReadSession session = super.openSession(keys, by);
+                    refused += session.opened().count(ObjectStatus.FAILED);
+                    return session;
+                  }
+
+                  @Override
+                  public synchronized StoreStats stats() {
+                    StoreStats now = super.stats();
+                    return new StoreStats(
+                        now.objects(),
+                        now.liveBytes(),
+                        now.capacityBytes(),
+                        now.stored(),
+                        now.present(),
+                        now.found(),
+                        now.absent(),
+                        now.failed() - refused,
+                        now.removed(),
+                        now.evicted(),
+                        now.bytesStored(),
+                        now.bytesRead());
+                  }
+                }),
+        mutant(
+            "store.stats",
             "an object that is there already counts as live once more",
             "objects",
             () ->
@@ -454,6 +531,45 @@ public final class LifeMutants {
             "each open leaves a thread behind",
             "threads have become",
             LeavesThread::new),
+        mutant(
+            "store.close",
+            "the first large object starts a thread that is left behind",
+            "threads have become",
+            () ->
+                new ReferenceStore() {
+                  private boolean started;
+
+                  @Override
+                  protected void put(PutOp op, BatchResult.Builder result, int i) {
+                    if (op.byteSize() >= 128 << 10 && !started) {
+                      started = true;
+                      leaveThread();
+                    }
+                    super.put(op, result, i);
+                  }
+                }),
+        mutant(
+            "store.close",
+            "to register memory after close fails in some way",
+            "register of a closed store",
+            () ->
+                new ReferenceStore() {
+                  private boolean over;
+
+                  @Override
+                  public synchronized void close() {
+                    over = true;
+                    super.close();
+                  }
+
+                  @Override
+                  public Registration register(Memory memory) {
+                    if (over) {
+                      throw new CacheException(FailureCode.IO, "there is no transport");
+                    }
+                    return Registration.NONE;
+                  }
+                }),
         leaking(
             "each open leaves a descriptor behind",
             "open descriptors have become",
@@ -489,18 +605,22 @@ public final class LifeMutants {
 
   private static final class LeavesThread extends ReferenceStore {
     LeavesThread() {
-      CountDownLatch never = new CountDownLatch(1);
-      Thread.ofPlatform()
-          .daemon()
-          .start(
-              () -> {
-                try {
-                  boolean ignored = never.await(20, TimeUnit.SECONDS);
-                } catch (InterruptedException e) {
-                  Thread.currentThread().interrupt();
-                }
-              });
+      leaveThread();
     }
+  }
+
+  private static void leaveThread() {
+    CountDownLatch never = new CountDownLatch(1);
+    Thread.ofPlatform()
+        .daemon()
+        .start(
+            () -> {
+              try {
+                boolean ignored = never.await(20, TimeUnit.SECONDS);
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+            });
   }
 
   private static final class WaitsForSessions extends SlowCopies {

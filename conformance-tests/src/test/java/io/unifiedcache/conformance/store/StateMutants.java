@@ -350,9 +350,9 @@ public final class StateMutants {
                     return new Session(keys, held, opened) {
                       @Override
                       protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        byte[] now = find(keys.get(op.entry()));
-                        if (now != null && held.get(op.entry()) != null) {
-                          held.set(op.entry(), now);
+                        if (held.get(op.entry()) != null) {
+                          byte[] now = find(keys.get(op.entry()));
+                          held.set(op.entry(), now == null ? held.get(op.entry()) : now);
                         }
                         super.read(op, result, i);
                       }
@@ -427,6 +427,23 @@ public final class StateMutants {
                         } else {
                           super.read(op, result, i);
                         }
+                      }
+                    };
+                  }
+                }),
+        mutant(
+            "store.session",
+            "an entry that the session has not is absent",
+            "ABSENT",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected ReadSession session(
+                      List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
+                    return new Session(keys, held, opened) {
+                      @Override
+                      protected void refuse(ReadOp op, BatchResult.Builder result, int i) {
+                        result.set(i, ObjectStatus.ABSENT);
                       }
                     };
                   }

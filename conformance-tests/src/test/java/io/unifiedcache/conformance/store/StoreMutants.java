@@ -68,6 +68,29 @@ public final class StoreMutants {
                 }),
         mutant(
             "store.roundtrip",
+            "a get of several large objects returns while another thread copies the last one",
+            "as soon as a get returns",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  public BatchResult get(List<GetOp> ops, Deadline by) {
+                    if (ops.size() < 3 || ops.getLast().byteSize() < 1 << 20) {
+                      return super.get(ops, by);
+                    }
+                    BatchResult.Builder result = BatchResult.builder(ops.size());
+                    Thread.ofPlatform()
+                        .daemon()
+                        .start(() -> super.get(ops.subList(ops.size() - 1, ops.size()), by));
+                    BatchResult most = super.get(ops.subList(0, ops.size() - 1), by);
+                    for (int i = 0; i < most.size(); i++) {
+                      result.set(i, most.status(i));
+                    }
+                    result.set(ops.size() - 1, ObjectStatus.OK);
+                    return result.build();
+                  }
+                }),
+        mutant(
+            "store.roundtrip",
             "an empty piece among the sources ends the object",
             "bytes",
             () ->
@@ -431,6 +454,29 @@ public final class StoreMutants {
                     } else {
                       result.set(i, ObjectStatus.OK);
                     }
+                  }
+                }),
+        mutant(
+            "store.per-entry",
+            "memory that cannot be used is used all the same",
+            "read-only segment",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected boolean isUsable(List<Memory> pieces, boolean asTarget) {
+                    return asTarget || super.isUsable(pieces, asTarget);
+                  }
+                }),
+        mutant(
+            "store.per-entry",
+            "memory of a closed arena is stored as nothing",
+            "CLOSED_ARENA",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected void put(PutOp op, BatchResult.Builder result, int i) {
+                    boolean gone = op.pieces().stream().anyMatch(piece -> !piece.isAlive());
+                    super.put(gone ? new PutOp(op.key(), List.of()) : op, result, i);
                   }
                 }),
         mutant(

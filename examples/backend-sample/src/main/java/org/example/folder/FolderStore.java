@@ -106,7 +106,7 @@ final class FolderStore implements CacheStore {
 
   private ObjectStatus put(PutOp op) throws IOException {
     requireKey(op.key());
-    requirePieces(op.key(), op.pieces());
+    requirePieces(op.key(), op.pieces(), /* asTarget= */ false);
     Path file = file(op.key());
     if (Files.exists(file)) {
       counters.present();
@@ -133,7 +133,7 @@ final class FolderStore implements CacheStore {
 
   private ObjectStatus get(GetOp op) throws IOException {
     requireKey(op.key());
-    requirePieces(op.key(), op.pieces());
+    requirePieces(op.key(), op.pieces(), /* asTarget= */ true);
     try {
       ObjectFile.read(file(op.key()), op.key(), op.pieces(), op.byteSize());
     } catch (NoSuchFileException e) {
@@ -205,7 +205,7 @@ final class FolderStore implements CacheStore {
         } catch (EntryException e) {
           counters.failed();
           result.failed(i, e.failure());
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
           counters.failed();
           result.failed(
               i, new StoreFailure(FailureCode.IO, e.toString(), false, MemoryState.DIRTY));
@@ -232,7 +232,8 @@ final class FolderStore implements CacheStore {
     }
   }
 
-  private static void requirePieces(ObjectKey key, List<Memory> pieces) throws EntryException {
+  private static void requirePieces(ObjectKey key, List<Memory> pieces, boolean asTarget)
+      throws EntryException {
     if (pieces.size() > LIMITS.pieces()) {
       throw EntryException.of(
           FailureCode.REFUSED,
@@ -240,8 +241,12 @@ final class FolderStore implements CacheStore {
               .formatted(key, pieces.size(), LIMITS.pieces()));
     }
     for (Memory piece : pieces) {
-      if (!(piece instanceof HostMemory)) {
+      if (!(piece instanceof HostMemory host)) {
         throw EntryException.of(FailureCode.REFUSED, "object " + key + ": device memory");
+      }
+      if (!host.isAlive() || (asTarget && host.segment().isReadOnly())) {
+        throw EntryException.of(
+            FailureCode.REFUSED, "object " + key + ": memory that is read-only or freed");
       }
     }
   }

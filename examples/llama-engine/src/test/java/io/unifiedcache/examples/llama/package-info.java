@@ -1,0 +1,5 @@
+/** Tests of the engine. */
+@NullMarked
+package io.unifiedcache.examples.llama;
+
+import org.jspecify.annotations.NullMarked;
