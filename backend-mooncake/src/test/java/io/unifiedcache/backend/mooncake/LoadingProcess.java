@@ -5,12 +5,14 @@ import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.StoreContext;
 import java.io.File;
+import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import org.slf4j.LoggerFactory;
@@ -35,8 +37,7 @@ final class LoadingProcess {
             HostMemory.class,
             LoggerFactory.class,
             JsonParser.class)) {
-      places.add(
-          Path.of(each.getProtectionDomain().getCodeSource().getLocation().toURI()).toString());
+      places.add(placeOf(each));
     }
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -45,6 +46,19 @@ final class LoadingProcess {
     command.add(LoadingProcess.class.getName());
     settings.forEach((name, value) -> command.add(name + "=" + value));
     return new ProcessBuilder(command);
+  }
+
+  /** Returns the jar or folder that a class is in. */
+  private static String placeOf(Class<?> loaded) throws URISyntaxException {
+    String name = "/" + loaded.getName().replace('.', '/') + ".class";
+    String url = Objects.requireNonNull(loaded.getResource(name), name).toString();
+    String place = url.substring(0, url.length() - name.length());
+    return Path.of(
+            new URI(
+                place.startsWith("jar:")
+                    ? place.substring("jar:".length(), place.length() - "!".length())
+                    : place))
+        .toString();
   }
 
   @SuppressWarnings("SystemOut") // This is how the process is heard.
