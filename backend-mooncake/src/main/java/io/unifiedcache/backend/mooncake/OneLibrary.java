@@ -9,7 +9,7 @@ import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
  * <p>A system property says which it is, so that all class loaders know.
  */
 final class OneLibrary {
-  private static final String PROPERTY = "io.unifiedcache.backend.mooncake.loaded";
+  static final String PROPERTY = "io.unifiedcache.backend.mooncake.loaded";
 
   private OneLibrary() {}
 

@@ -8,6 +8,9 @@ import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.mooncake.ClientLibraries.Loader;
 import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
 import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class ClientLibrariesTest {
@@ -25,6 +28,21 @@ class ClientLibrariesTest {
       };
 
   private static final Loader WORKS = () -> LIBRARY;
+
+  private @Nullable String loadedByOthers;
+
+  @BeforeEach
+  void forgetWhatOtherTestsHaveLoaded() {
+    loadedByOthers = System.clearProperty(OneLibrary.PROPERTY);
+  }
+
+  @AfterEach
+  void remember() {
+    System.clearProperty(OneLibrary.PROPERTY);
+    if (loadedByOthers != null) {
+      System.setProperty(OneLibrary.PROPERTY, loadedByOthers);
+    }
+  }
 
   @Test
   void auto_takesTheFirstThatLoads() {
@@ -82,7 +100,6 @@ class ClientLibrariesTest {
     assertThatThrownBy(() -> OneLibrary.load("c", () -> 3))
         .isInstanceOf(LoadException.class)
         .hasMessageContaining("this process has b already");
-    System.clearProperty("io.unifiedcache.backend.mooncake.loaded");
   }
 
   private static Loader failing(String why) {
