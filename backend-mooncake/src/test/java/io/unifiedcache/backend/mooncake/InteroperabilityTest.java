@@ -185,12 +185,13 @@ class InteroperabilityTest {
   private static void requireSglang() {
     Assumptions.assumeTrue(
         Files.exists(sglangPython()),
-        "SGLang is not installed; the variable SGLANG_PYTHON names an interpreter that has it");
+        "SGLang is not installed; the variable SGLANG_TORCH_PYTHON names an interpreter that has"
+            + " it");
   }
 
   /** Returns the interpreter that has SGLang and PyTorch; Mooncake's package it need not have. */
   private static Path sglangPython() {
-    String named = System.getenv("SGLANG_PYTHON");
+    String named = System.getenv("SGLANG_TORCH_PYTHON");
     return named == null || named.isBlank() ? Path.of("no-sglang") : Path.of(named);
   }
 
