@@ -163,11 +163,14 @@ final class MooncakeCluster
 
   private Process launch(String name, List<String> command) throws IOException {
     Path log = folder().resolve(name + "-" + ++starts + ".log");
-    return new ProcessBuilder(command)
-        .redirectErrorStream(true)
-        .redirectOutput(log.toFile())
-        .directory(folder().toFile())
-        .start();
+    ProcessBuilder builder =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile())
+            .directory(folder().toFile());
+    // Its logs are read, whatever the tests' own are reduced to.
+    builder.environment().remove("GLOG_minloglevel");
+    return builder.start();
   }
 
   /** Kills the master and waits for its end. */
