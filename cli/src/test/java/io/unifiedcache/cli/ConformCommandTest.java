@@ -22,7 +22,7 @@ class ConformCommandTest {
             "passed          discovery.by-name",
             "passed          settings.strict")
         .containsPattern("- only 2 of [0-9]+ rules were run")
-        .contains("memory: partial (2 passed)");
+        .contains("memory: partial in a quick run (2 passed)");
     assertThat(run.status()).isEqualTo(2);
   }
 
