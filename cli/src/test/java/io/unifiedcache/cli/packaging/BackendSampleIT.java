@@ -71,7 +71,7 @@ class BackendSampleIT {
     ChildJvm run = ChildJvm.run(scratch, command);
 
     assertThat(run.status()).as(String.join("\n", run.output())).isZero();
-    assertThat(run.output().getLast()).startsWith("folder: conformant (");
+    assertThat(run.output().getLast()).startsWith("folder: conformant in a quick run (");
     expectConformant(scratch.resolve("report/conformance-report.json"));
     try (Stream<Path> left = Files.list(scratch.resolve("objects"))) {
       assertThat(left).as("objects that the suite has left").isEmpty();
