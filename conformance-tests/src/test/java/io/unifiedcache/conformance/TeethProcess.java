@@ -47,7 +47,8 @@ final class TeethProcess implements AutoCloseable {
         problem(Integer.parseInt(answer[0]))
             .complete(new String(Base64.getDecoder().decode(answer[1]), StandardCharsets.UTF_8));
       }
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
+      // Also where a line is no answer: whoever waits is told.
       problems.values().forEach(each -> each.completeExceptionally(e));
     }
     problems.values().forEach(each -> each.complete("the process that was to try it has ended"));

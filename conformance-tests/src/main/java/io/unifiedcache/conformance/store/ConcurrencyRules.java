@@ -1,5 +1,6 @@
 package io.unifiedcache.conformance.store;
 
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.BatchResult;
@@ -272,7 +273,8 @@ public final class ConcurrencyRules {
               }
               return true;
             });
-    while (!calls.isDone()) {
+    Deadline patience = trial.soon();
+    while (!calls.isDone() && !patience.hasPassed()) {
       Thread thread = user.get();
       if (thread != null) {
         thread.interrupt();
