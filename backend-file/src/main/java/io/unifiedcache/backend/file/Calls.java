@@ -72,6 +72,16 @@ final class Calls {
     }
   }
 
+  /** Tells whether the store is open. */
+  boolean areOpen() {
+    return !closed;
+  }
+
+  /** Adds work to a call that is under way; ends with a {@link #leave} of its own. */
+  void extend() {
+    underWay.incrementAndGet();
+  }
+
   /** Throws if the store is closed. */
   void requireOpen() {
     if (closed) {
@@ -176,21 +186,21 @@ final class Calls {
     return result;
   }
 
-  /** Returns the counters of a store that does not know what is in it. */
-  StoreStats stats() {
+  /** Returns the counters, beside what the store knows of what is in it. */
+  StoreStats stats(long objects, long liveBytes, long capacity, long evicted) {
     lock.lock();
     try {
       return new StoreStats(
-          StoreStats.UNKNOWN,
-          StoreStats.UNKNOWN,
-          StoreStats.UNKNOWN,
+          objects,
+          liveBytes,
+          capacity,
           stored,
           present,
           found,
           absent,
           failed,
           removed,
-          /* evicted= */ 0,
+          evicted,
           bytesStored,
           bytesRead);
     } finally {

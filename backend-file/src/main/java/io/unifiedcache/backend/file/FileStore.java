@@ -31,12 +31,8 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -61,33 +57,16 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  */
 final class FileStore implements CacheStore {
-  /** How long a close waits for calls in flight before it hurries them, and then once more. */
-  private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
-
   private final FileEngine engine;
   private final IoThreads threads;
   private final Tuning tuning;
   private final Set<Capability> capabilities;
   private final long evictedBefore;
 
-  /** Guards the counters and the closing. */
-  private final ReentrantLock lock = new ReentrantLock();
+  private final Calls calls = new Calls(Limits.LIMITS.batch());
 
-  /** Signalled when the last call has left a closing store. */
-  private final Condition left = lock.newCondition();
-
-  private final AtomicInteger calls = new AtomicInteger();
-  private volatile boolean closed;
-  private FileEngine.@Nullable Counts last;
-
-  private long stored;
-  private long present;
-  private long found;
-  private long absent;
-  private long failed;
-  private long removed;
-  private long bytesStored;
-  private long bytesRead;
+  /** What was in the store when it was closed. */
+  private volatile FileEngine.@Nullable Counts last;
 
   private FileStore(
       FileEngine engine, IoThreads threads, Tuning tuning, Set<Capability> capabilities) {
@@ -183,11 +162,11 @@ final class FileStore implements CacheStore {
 
   @Override
   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
-    enter(keys.size());
+    calls.enter(keys.size());
     try {
       StoreFailure failure = freshen(by);
       if (failure != null) {
-        return countFailures(BatchResult.allFailed(keys.size(), failure));
+        return calls.other(BatchResult.allFailed(keys.size(), failure));
       }
       BatchResult.Builder result = BatchResult.builder(keys.size());
       boolean refused = false;
@@ -201,7 +180,7 @@ final class FileStore implements CacheStore {
           refused = true;
         }
       }
-      return refused ? countFailures(result.build()) : result.build();
+      return refused ? calls.other(result.build()) : result.build();
     } finally {
       exit();
     }
@@ -209,7 +188,7 @@ final class FileStore implements CacheStore {
 
   @Override
   public BatchResult put(List<PutOp> ops, Deadline by) {
-    enter(ops.size());
+    calls.enter(ops.size());
     try {
       List<ObjectCopy> copies = new ArrayList<>(ops.size());
       for (int i = 0; i < ops.size(); i++) {
@@ -232,7 +211,7 @@ final class FileStore implements CacheStore {
 
   @Override
   public BatchResult get(List<GetOp> ops, Deadline by) {
-    enter(ops.size());
+    calls.enter(ops.size());
     try {
       List<ObjectCopy> copies = new ArrayList<>(ops.size());
       for (int i = 0; i < ops.size(); i++) {
@@ -243,7 +222,7 @@ final class FileStore implements CacheStore {
       BitSet missing = new BitSet();
       Job job =
           admitted.isEmpty() ? null : threads.run(by, running -> get(admitted, running, missing));
-      return readResult(copies, BatchResult.builder(ops.size()), 0, 0, job, missing);
+      return readResult(copies, BatchResult.builder(ops.size()), job, missing);
     } finally {
       exit();
     }
@@ -285,7 +264,7 @@ final class FileStore implements CacheStore {
 
   @Override
   public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
-    enter(keys.size());
+    calls.enter(keys.size());
     try {
       BatchResult.Builder result = BatchResult.builder(keys.size());
       List<ObjectKey> legal = new ArrayList<>(keys.size());
@@ -310,7 +289,7 @@ final class FileStore implements CacheStore {
           result.set(entries[i], found[i] == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
         }
       }
-      return new FileSession(this, objects, countFailures(result.build()));
+      return new FileSession(this, objects, calls.other(result.build()));
     } finally {
       exit();
     }
@@ -343,7 +322,7 @@ final class FileStore implements CacheStore {
 
   @Override
   public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
-    enter(keys.size());
+    calls.enter(keys.size());
     try {
       BatchResult.Builder result = BatchResult.builder(keys.size());
       List<ObjectKey> legal = new ArrayList<>(keys.size());
@@ -369,15 +348,7 @@ final class FileStore implements CacheStore {
           result.set(entries[i], removals.get(i) ? ObjectStatus.OK : ObjectStatus.ABSENT);
         }
       }
-      BatchResult answer = result.build();
-      lock.lock();
-      try {
-        removed += answer.count(ObjectStatus.OK);
-        failed += answer.count(ObjectStatus.FAILED);
-      } finally {
-        lock.unlock();
-      }
-      return answer;
+      return calls.remove(result.build());
     } finally {
       exit();
     }
@@ -385,7 +356,7 @@ final class FileStore implements CacheStore {
 
   @Override
   public ClearResult clear(KeyPrefix prefix, Deadline by) {
-    enter(0);
+    calls.enter(0);
     try {
       if (prefix.value().length() > Limits.KEY_BYTES) {
         return new ClearResult(0, 0);
@@ -395,12 +366,7 @@ final class FileStore implements CacheStore {
       if (cleared == null) {
         throw count.exception("objects under " + prefix + " cannot be removed");
       }
-      lock.lock();
-      try {
-        removed += cleared;
-      } finally {
-        lock.unlock();
-      }
+      calls.cleared(cleared);
       return new ClearResult(cleared, /* kept= */ 0);
     } finally {
       exit();
@@ -410,7 +376,7 @@ final class FileStore implements CacheStore {
   @Override
   public void list(KeyPrefix prefix, Predicate<ObjectKey> more, Deadline by) {
     List<ObjectKey> keys;
-    enter(0);
+    calls.enter(0);
     try {
       StoreFailure failure = freshen(by);
       if (failure != null) {
@@ -422,9 +388,7 @@ final class FileStore implements CacheStore {
     }
     // The caller's code runs outside the call, so that it may call the store, or even close it.
     for (ObjectKey key : keys) {
-      if (closed) {
-        throw closedStore();
-      }
+      calls.requireOpen();
       if (by.hasPassed()) {
         throw new CacheException(
             FailureCode.TIMEOUT, "the deadline passed while keys under " + prefix + " were listed");
@@ -437,37 +401,22 @@ final class FileStore implements CacheStore {
 
   @Override
   public Registration register(Memory memory) {
-    enter(0);
+    calls.enter(0);
     exit();
     return Registration.NONE;
   }
 
   @Override
   public StoreStats stats() {
-    lock.lock();
-    try {
-      FileEngine.Counts counts = last == null ? engine.counts() : last;
-      return new StoreStats(
-          counts.objects(),
-          counts.liveBytes(),
-          tuning.capacity(),
-          stored,
-          present,
-          found,
-          absent,
-          failed,
-          removed,
-          counts.evicted() - evictedBefore,
-          bytesStored,
-          bytesRead);
-    } finally {
-      lock.unlock();
-    }
+    FileEngine.Counts closing = last;
+    FileEngine.Counts counts = closing == null ? engine.counts() : closing;
+    return calls.stats(
+        counts.objects(), counts.liveBytes(), tuning.capacity(), counts.evicted() - evictedBefore);
   }
 
   @Override
   public StoreHealth probe(Deadline by) {
-    enter(0);
+    calls.enter(0);
     try {
       Outcome<Boolean> served =
           ask(
@@ -493,50 +442,23 @@ final class FileStore implements CacheStore {
 
   @Override
   public void close() {
-    lock.lock();
-    try {
-      closed = true;
-      awaitCalls(CLOSING_NANOS);
-      if (calls.get() > 0) {
-        // Something below stalls: let the callers go.
-        threads.hurry();
-        awaitCalls(CLOSING_NANOS);
-      }
-      if (last != null) {
-        return;
-      }
-      last = engine.counts();
-    } finally {
-      lock.unlock();
+    if (!calls.close(threads::hurry)) {
+      return;
     }
+    last = engine.counts();
     if (!threads.later(() -> Engines.close(engine))) {
       Engines.close(engine);
     }
     threads.close();
   }
 
-  private void awaitCalls(long nanos) {
-    boolean interrupted = false;
-    while (calls.get() > 0 && nanos > 0) {
-      try {
-        nanos = left.awaitNanos(nanos);
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   /** Reads ranges of the objects that a session holds; null stands for an object it has not. */
   BatchResult read(
       List<ReadOp> ops, @Nullable StoredObject[] objects, BatchResult opened, Deadline by) {
-    enter(ops.size());
+    calls.enter(ops.size());
     try {
       List<ObjectCopy> copies = new ArrayList<>(ops.size());
       BatchResult.Builder result = BatchResult.builder(ops.size());
-      int missing = 0;
       for (int i = 0; i < ops.size(); i++) {
         ReadOp op = ops.get(i);
         StoredObject object = op.entry() < objects.length ? objects[op.entry()] : null;
@@ -550,7 +472,6 @@ final class FileStore implements CacheStore {
                   "entry %d of a session with %d keys".formatted(op.entry(), objects.length)));
         } else if (opened.status(op.entry()) == ObjectStatus.ABSENT) {
           result.set(i, ObjectStatus.ABSENT);
-          missing++;
         } else {
           result.failed(i, opened.failure(op.entry()));
         }
@@ -569,8 +490,7 @@ final class FileStore implements CacheStore {
                 running -> new ReadCall(engine, threads, tuning.checksum(), running).run(admitted));
         job.released().thenRun(() -> engine.unpin(pinned));
       }
-      return readResult(
-          copies, result, ops.size() - copies.size() - missing, missing, job, new BitSet());
+      return readResult(copies, result, job, new BitSet());
     } finally {
       exit();
     }
@@ -597,55 +517,26 @@ final class FileStore implements CacheStore {
         bytes += copy.size();
       }
     }
-    BatchResult answer = result.build();
-    lock.lock();
-    try {
-      stored += answer.count(ObjectStatus.OK);
-      present += answer.count(ObjectStatus.PRESENT);
-      failed += answer.count(ObjectStatus.FAILED);
-      bytesStored += bytes;
-    } finally {
-      lock.unlock();
-    }
-    return answer;
+    return calls.put(result.build(), bytes);
   }
 
   private BatchResult readResult(
-      List<ObjectCopy> copies,
-      BatchResult.Builder result,
-      int failures,
-      int absences,
-      @Nullable Job job,
-      BitSet missing) {
-    int oks = 0;
+      List<ObjectCopy> copies, BatchResult.Builder result, @Nullable Job job, BitSet missing) {
     long bytes = 0;
     for (ObjectCopy copy : copies) {
       StoreFailure failure = failure(copy, job);
       if (failure == null && missing.get(copy.entry)) {
         result.set(copy.entry, ObjectStatus.ABSENT);
-        absences++;
       } else if (failure != null && job != null && job.isDone() && copy.isMissing()) {
         result.set(copy.entry, ObjectStatus.ABSENT);
-        absences++;
       } else if (failure != null) {
         result.failed(copy.entry, failure);
-        failures++;
       } else {
         result.set(copy.entry, ObjectStatus.OK);
-        oks++;
         bytes += copy.size();
       }
     }
-    lock.lock();
-    try {
-      found += oks;
-      absent += absences;
-      failed += failures;
-      bytesRead += bytes;
-    } finally {
-      lock.unlock();
-    }
-    return result.build();
+    return calls.read(result.build(), bytes);
   }
 
   /** Returns why an entry failed; null if it has not. */
@@ -661,19 +552,6 @@ final class FileStore implements CacheStore {
       copy.fail(problem);
     }
     return copy.failure();
-  }
-
-  private BatchResult countFailures(BatchResult result) {
-    int failures = result.count(ObjectStatus.FAILED);
-    if (failures > 0) {
-      lock.lock();
-      try {
-        failed += failures;
-      } finally {
-        lock.unlock();
-      }
-    }
-    return result;
   }
 
   // Work without memory of the caller.
@@ -741,48 +619,23 @@ final class FileStore implements CacheStore {
     return new CacheException(FailureCode.CLOSED, "the file store is closed");
   }
 
-  private void enter(int entries) {
-    calls.incrementAndGet();
-    if (closed) {
-      leave();
-      throw closedStore();
-    }
-    if (entries > Limits.LIMITS.batch()) {
-      leave();
-      throw new CacheException(
-          FailureCode.REFUSED,
-          "%d entries are more than the %d that one call may have"
-              .formatted(entries, Limits.LIMITS.batch()));
-    }
-  }
-
+  /** Ends a call; what is due besides is begun, and keeps the store open until it has ended. */
   private void exit() {
-    if (!closed && engine.upkeep().isDue()) {
-      calls.incrementAndGet();
+    if (calls.areOpen() && engine.upkeep().isDue()) {
+      calls.extend();
       boolean begun =
           threads.later(
               () -> {
                 try {
                   engine.upkeep().run(tuning);
                 } finally {
-                  leave();
+                  calls.leave();
                 }
               });
       if (!begun) {
-        leave();
+        calls.leave();
       }
     }
-    leave();
-  }
-
-  private void leave() {
-    if (calls.decrementAndGet() == 0 && closed) {
-      lock.lock();
-      try {
-        left.signalAll();
-      } finally {
-        lock.unlock();
-      }
-    }
+    calls.leave();
   }
 }

@@ -379,7 +379,8 @@ final class SglangStore implements CacheStore {
 
   @Override
   public StoreStats stats() {
-    return calls.stats();
+    return calls.stats(
+        StoreStats.UNKNOWN, StoreStats.UNKNOWN, StoreStats.UNKNOWN, /* evicted= */ 0);
   }
 
   @Override
