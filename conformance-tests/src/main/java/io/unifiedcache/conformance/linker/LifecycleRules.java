@@ -50,6 +50,7 @@ public final class LifecycleRules {
   static void quiesce(Trial trial) {
     LinkerRig.attempt(trial, LifecycleRules::resetWaitsForLoad);
     LinkerRig.attempt(trial, LifecycleRules::resetWaitsForOffload);
+    LinkerRig.attempt(trial, LifecycleRules::resetEndsWhatHasNotBegun);
     LinkerRig.attempt(trial, LifecycleRules::resetGivesUp);
     LinkerRig.attempt(trial, LifecycleRules::closeWaits);
     LinkerRig.attempt(trial, LifecycleRules::closeGivesUp);
@@ -96,6 +97,48 @@ public final class LifecycleRules {
             "the offloads that a reset returns",
             List.of("running"),
             drained.offloads().stream().map(Completion::id).toList());
+    expectNoCompletion(rig, engine);
+  }
+
+  private static void resetEndsWhatHasNotBegun(LinkerRig rig) {
+    Trial trial = rig.trial();
+    Engine engine = rig.engine().open();
+    List<PageKey> pages = LinkerRig.pages("p", 1);
+    List<PageKey> others = LinkerRig.pages("q", 1);
+    engine.store(pages);
+    Gate gate = engine.store().gate(call -> call.step().fillsMemory());
+    var unused = engine.start(engine.request("running", pages, 4));
+    gate.awaitArrival();
+    var unusedToo = engine.start(engine.request("behind", pages, 5));
+    CompletableFuture<String> computed = new CompletableFuture<>();
+    engine.fill(others.getFirst(), 6);
+    engine
+        .linker()
+        .offload(engine.request("uncomputed", engine.pools().sources(), others, 6, computed));
+    Drained drained = waitsForTransfer(rig, engine, gate, "reset", () -> engine.linker().reset());
+    trial.expectEqual(
+        "the loads that a reset returns",
+        List.of("running", "behind"),
+        drained.loads().stream().map(Completion::id).toList());
+    trial.expectEqual(
+        "the offloads that a reset returns",
+        List.of("uncomputed"),
+        drained.offloads().stream().map(Completion::id).toList());
+    engine.store().release();
+    engine.poison();
+    engine.store().forgetCalls();
+    computed.complete("computed");
+    engine.awaitEnd(engine.start(engine.request("next", pages, 8)));
+    engine.expectOk("next", engine.pollLoads("next"));
+    rig.pause(rig.moment());
+    trial.expect(
+        engine.isPoisoned(5),
+        "a load that had not begun when the linker was reset to touch no slot after it",
+        () -> "its slot was written");
+    trial.expectEqual(
+        "the puts after a reset of an offload that was not computed before",
+        List.of(),
+        engine.store().calls(Step.PUT));
     expectNoCompletion(rig, engine);
   }
 
