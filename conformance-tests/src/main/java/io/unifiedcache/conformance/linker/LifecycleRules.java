@@ -6,6 +6,7 @@ import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.api.linker.DevicePool;
@@ -23,6 +24,7 @@ import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -42,7 +44,7 @@ public final class LifecycleRules {
       text =
           "Reset and close return when no transfer touches a buffer, or after linker.close-timeout,"
               + " naming the memory still in use, which stays quarantined; no completion from"
-              + " before a reset appears after it.",
+              + " before a reset appears after it, and every call after close is CLOSED.",
       hint =
           "Count a transfer as running until the store's call has returned and what it left in use"
               + " is released; have reset and close wait for that, and remember what they did not"
@@ -239,6 +241,24 @@ public final class LifecycleRules {
     trial.expectEqual("close", true, closed);
     trial.expectEqual("the registrations of memory after close", 0, engine.store().registrations());
     trial.expectEqual("the read sessions after close", 0, engine.store().openSessions());
+    closedIsClosed(trial, engine, pages);
+  }
+
+  private static void closedIsClosed(Trial trial, Engine engine, List<PageKey> pages) {
+    CacheLinker linker = engine.linker();
+    linker.close();
+    Map<String, Runnable> calls = new LinkedHashMap<>();
+    calls.put("lookup", () -> linker.lookup(pages, engine.queries()));
+    calls.put("load", () -> linker.load(engine.request("late", pages, 4)));
+    calls.put("startLayerWiseLoading", linker::startLayerWiseLoading);
+    calls.put("pollLoads", () -> linker.pollLoads(Duration.ZERO));
+    calls.put("offload", () -> linker.offload(engine.request("late", pages, 4)));
+    calls.put("pollOffloads", () -> linker.pollOffloads(Duration.ZERO));
+    calls.put("cancel", () -> linker.cancel("late"));
+    calls.put("reset", linker::reset);
+    calls.forEach(
+        (name, call) ->
+            trial.expectRefused(name + " of a linker that is closed", FailureCode.CLOSED, call));
   }
 
   private static void closeGivesUp(LinkerRig rig) {

@@ -273,6 +273,25 @@ public final class LifecycleMutants {
                     })),
         mutant(
             "linker.quiesce",
+            "a linker that is closed has no completions, and does not say that it is closed",
+            "pollLoads of a linker that is closed",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public List<Completion> pollLoads(Duration atMost) {
+                        try {
+                          return super.pollLoads(atMost);
+                        } catch (CacheException e) {
+                          if (e.code() != FailureCode.CLOSED) {
+                            throw e;
+                          }
+                          return List.of();
+                        }
+                      }
+                    })),
+        mutant(
+            "linker.quiesce",
             "memory stays registered after close",
             "the registrations of memory after close",
             store(
