@@ -130,7 +130,7 @@ class EqualityTest {
     // What the engine has computed is still in the model, and never came from a store.
     ColdModel cold = new ColdModel(model, text);
     for (int begins : List.of(LONG, MEDIUM, SHORT)) {
-      COLD.get(begins).complete(cold.ask(prompt(begins), ANSWER));
+      answeredCold(begins).complete(cold.ask(prompt(begins), ANSWER));
     }
   }
 
@@ -175,8 +175,12 @@ class EqualityTest {
         });
   }
 
+  private static CompletableFuture<Answer> answeredCold(int begins) {
+    return Objects.requireNonNull(COLD.get(begins), "a prompt that is answered cold");
+  }
+
   private static void expectEqual(Answer answer, int begins) {
-    Answer cold = Objects.requireNonNull(COLD.get(begins), "answered cold").join();
+    Answer cold = answeredCold(begins).join();
     assertThat(answer.logits()).as("logits").hasSameSizeAs(cold.logits());
     assertThat(Arrays.mismatch(bits(answer.logits()), bits(cold.logits())))
         .as("the first of the logits whose bits differ")
