@@ -104,15 +104,18 @@ class EqualityTest {
     strange = Arrays.copyOfRange(licence, STORED, STORED + PAGE_TOKENS);
     other = Arrays.copyOfRange(cold.tokens("The old lighthouse keeper climbed the stairs"), 1, 8);
     IDLE.add(second.join());
-    CompletableFuture.runAsync(() -> storeAndAnswerCold(cold), task -> new Thread(task).start())
-        .whenComplete(
-            (done, failure) -> {
-              if (failure != null) {
-                WHOLE.completeExceptionally(failure);
-                COLD.values().forEach(answer -> answer.completeExceptionally(failure));
+    new Thread(
+            () -> {
+              try {
+                storeAndAnswerCold(cold);
+              } catch (RuntimeException | Error e) {
+                WHOLE.completeExceptionally(e);
+                COLD.values().forEach(answer -> answer.completeExceptionally(e));
+              } finally {
+                IDLE.add(cold);
               }
-              IDLE.add(cold);
-            });
+            })
+        .start();
     models = 2;
   }
 
