@@ -14,9 +14,6 @@ import org.jspecify.annotations.Nullable;
  * thread. Thread-safe.
  */
 final class ThreadStack {
-  /** Ends a thread that waits. */
-  private static final Runnable END = () -> {};
-
   private final int count;
   private final ThreadFactory factory;
   private final ReentrantLock lock = new ReentrantLock();
@@ -77,7 +74,7 @@ final class ThreadStack {
     lock.lock();
     try {
       shutdown = true;
-      waiting.forEach(worker -> worker.give(END));
+      waiting.forEach(Worker::end);
       waiting.clear();
     } finally {
       lock.unlock();
@@ -110,6 +107,7 @@ final class ThreadStack {
   private final class Worker implements Runnable {
     private @Nullable Thread thread;
     private volatile @Nullable Runnable task;
+    private volatile boolean over;
 
     Worker(Runnable first) {
       task = first;
@@ -121,10 +119,16 @@ final class ThreadStack {
       LockSupport.unpark(thread);
     }
 
+    /** Ends this one, which waits. */
+    void end() {
+      over = true;
+      LockSupport.unpark(thread);
+    }
+
     @Override
     public void run() {
-      Runnable next;
-      while ((next = next()) != END) {
+      @Nullable Runnable next;
+      while ((next = next()) != null) {
         next.run();
       }
       lock.lock();
@@ -136,7 +140,8 @@ final class ThreadStack {
       }
     }
 
-    private Runnable next() {
+    /** Waits for the next task; null if there will be none. */
+    private @Nullable Runnable next() {
       Runnable next = task;
       if (next == null) {
         lock.lock();
@@ -145,13 +150,13 @@ final class ThreadStack {
           if (next != null) {
             return next;
           } else if (shutdown) {
-            return END;
+            return null;
           }
           waiting.addLast(this);
         } finally {
           lock.unlock();
         }
-        while ((next = task) == null) {
+        while ((next = task) == null && !over) {
           LockSupport.park(ThreadStack.this);
           // Nothing asks for an interrupt, which would keep it from waiting.
           boolean unused = Thread.interrupted();
