@@ -24,7 +24,7 @@ import java.util.Map;
  * cluster needs a gigabyte of memory.
  */
 public final class BesideMooncake {
-  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 15, /* rounds= */ 61);
+  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 10, /* rounds= */ 31);
   private static final String PEER = "benchmarks/peers/mooncake_client.py";
   private static final int LAYERS = 32;
   private static final int PAGES = 64;
