@@ -12,6 +12,9 @@ public record PoolName(String value) {
   /** The pool of full-attention keys and values. */
   public static final PoolName KV = new PoolName("kv");
 
+  /** The pool of keys and values of layers with a sliding window, where these have their own. */
+  public static final PoolName SWA = new PoolName("swa");
+
   /**
    * Creates a pool name.
    *

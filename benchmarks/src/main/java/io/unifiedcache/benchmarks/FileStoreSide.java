@@ -160,23 +160,25 @@ final class FileStoreSide implements FileSide {
   public long exists() {
     Opened of = opened();
     int count = Math.toIntExact(source.byteSize() / of.objectBytes());
+    // The other sides make their keys beforehand, too.
     List<Integer> order = new ArrayList<>();
+    List<ObjectKey> asked = new ArrayList<>();
     for (int i = 0; i < FileRounds.EXISTS_KEYS; i++) {
       order.add(i);
     }
     Collections.shuffle(order, new Random(7));
+    for (int i : order) {
+      asked.add(i % 2 == 0 ? present(i / 2 % count) : absent(i));
+    }
     long nanos = 0;
-    for (int from = 0; from < order.size(); from += FileRounds.BATCH) {
-      List<Integer> some = order.subList(from, Math.min(from + FileRounds.BATCH, order.size()));
-      List<ObjectKey> keys = new ArrayList<>();
-      for (int i : some) {
-        keys.add(i % 2 == 0 ? present(i / 2 % count) : absent(i));
-      }
+    for (int from = 0; from < asked.size(); from += FileRounds.BATCH) {
+      int to = Math.min(from + FileRounds.BATCH, asked.size());
+      List<ObjectKey> keys = List.copyOf(asked.subList(from, to));
       long begin = System.nanoTime();
       BatchResult result = of.store().exists(keys, Deadline.never());
       nanos += System.nanoTime() - begin;
-      for (int i = 0; i < some.size(); i++) {
-        if ((result.status(i) == ObjectStatus.OK) != (some.get(i) % 2 == 0)) {
+      for (int i = 0; i < keys.size(); i++) {
+        if ((result.status(i) == ObjectStatus.OK) != (order.get(from + i) % 2 == 0)) {
           throw new IllegalStateException("what is there is not what was put");
         }
       }

@@ -58,7 +58,8 @@ public interface CacheLinker extends AutoCloseable {
 
   /**
    * Returns loads that have ended on every rank, each once (rule {@code load.exactly-once}), in the
-   * order they were started, and within a batch in the order they were queued.
+   * order they were started, and within a batch in the order they were queued. The list is empty if
+   * none has ended when the wait is over, and at once if there is none to wait for.
    *
    * @param atMost how long to wait for one that has ended on this rank, the same on every rank;
    *     zero: not at all
@@ -76,7 +77,8 @@ public interface CacheLinker extends AutoCloseable {
   void offload(TransferRequest request);
 
   /**
-   * Returns offloads that have ended on every rank, each once, in the order they were queued.
+   * Returns offloads that have ended on every rank, each once, in the order they were queued. The
+   * list is empty as that of {@link #pollLoads}.
    *
    * @param atMost how long to wait for one that has ended on this rank, the same on every rank;
    *     zero: not at all

@@ -37,7 +37,6 @@ public enum ModelPreset {
   /** Page sizes are multiples of this per layer, so that every piece has at least a byte. */
   static final int GRAIN = 16;
 
-  private static final PoolName SWA = new PoolName("swa");
   private static final PoolName MAMBA = new PoolName("mamba");
   private static final int SWA_WINDOW = 8;
   private static final int MAMBA_WINDOW = 1;
@@ -58,7 +57,7 @@ public enum ModelPreset {
     PoolQuery kv = PoolQuery.allPages(PoolName.KV);
     return switch (this) {
       case MHA, MLA, INDEXER, DRAFT -> List.of(kv);
-      case HYBRID_SWA, DSV4 -> List.of(kv, PoolQuery.trailingPages(SWA, SWA_WINDOW));
+      case HYBRID_SWA, DSV4 -> List.of(kv, PoolQuery.trailingPages(PoolName.SWA, SWA_WINDOW));
       case HYBRID_MAMBA -> List.of(kv, PoolQuery.trailingPages(MAMBA, MAMBA_WINDOW));
     };
   }
@@ -80,7 +79,7 @@ public enum ModelPreset {
       case HYBRID_SWA ->
           List.of(
               attention(PoolName.KV, PoolName.KV, memory, 1),
-              attention(SWA, SWA, memory, /* divisor= */ 4));
+              attention(PoolName.SWA, PoolName.SWA, memory, /* divisor= */ 4));
       case HYBRID_MAMBA ->
           List.of(
               attention(PoolName.KV, PoolName.KV, memory, 1),
@@ -92,12 +91,12 @@ public enum ModelPreset {
               attention(new PoolName("draft"), PoolName.KV, memory, /* divisor= */ 4));
       case DSV4 ->
           List.of(
-              packed("swa", SWA, memory, 4),
+              packed("swa", PoolName.SWA, memory, 4),
               packed("c4", PoolName.KV, memory, 2),
               packed("c4_indexer", PoolName.KV, memory, 4),
               packed("c128", PoolName.KV, memory, 4),
-              packed("c4_state", SWA, memory, 4),
-              packed("c4_indexer_state", SWA, memory, 4));
+              packed("c4_state", PoolName.SWA, memory, 4),
+              packed("c4_indexer_state", PoolName.SWA, memory, 4));
     };
   }
 

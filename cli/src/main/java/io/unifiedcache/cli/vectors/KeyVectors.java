@@ -284,8 +284,7 @@ final class KeyVectors {
       Verdict verdict =
           Verdict.refuses(
               "every page false",
-              () ->
-                  new PoolTransfer(new PoolName("swa"), keys, Slots.range(/* first= */ 0, slots)));
+              () -> new PoolTransfer(PoolName.SWA, keys, Slots.range(/* first= */ 0, slots)));
       if (verdict.outcome() != Verdict.Outcome.MATCHED) {
         return verdict;
       }

@@ -66,7 +66,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Engine {
   /** A pool with slots of its own beside {@code kv}. */
-  static final PoolName SIDE = new PoolName("swa");
+  static final PoolName SIDE = PoolName.SWA;
 
   /** The slots of every pool. */
   static final int SLOTS = 16;

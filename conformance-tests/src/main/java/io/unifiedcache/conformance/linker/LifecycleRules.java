@@ -6,6 +6,7 @@ import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.api.linker.DevicePool;
@@ -23,6 +24,7 @@ import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -42,7 +44,7 @@ public final class LifecycleRules {
       text =
           "Reset and close return when no transfer touches a buffer, or after linker.close-timeout,"
               + " naming the memory still in use, which stays quarantined; no completion from"
-              + " before a reset appears after it.",
+              + " before a reset appears after it, and every call after close is CLOSED.",
       hint =
           "Count a transfer as running until the store's call has returned and what it left in use"
               + " is released; have reset and close wait for that, and remember what they did not"
@@ -50,6 +52,7 @@ public final class LifecycleRules {
   static void quiesce(Trial trial) {
     LinkerRig.attempt(trial, LifecycleRules::resetWaitsForLoad);
     LinkerRig.attempt(trial, LifecycleRules::resetWaitsForOffload);
+    LinkerRig.attempt(trial, LifecycleRules::resetEndsWhatHasNotBegun);
     LinkerRig.attempt(trial, LifecycleRules::resetGivesUp);
     LinkerRig.attempt(trial, LifecycleRules::closeWaits);
     LinkerRig.attempt(trial, LifecycleRules::closeGivesUp);
@@ -96,6 +99,48 @@ public final class LifecycleRules {
             "the offloads that a reset returns",
             List.of("running"),
             drained.offloads().stream().map(Completion::id).toList());
+    expectNoCompletion(rig, engine);
+  }
+
+  private static void resetEndsWhatHasNotBegun(LinkerRig rig) {
+    Trial trial = rig.trial();
+    Engine engine = rig.engine().open();
+    List<PageKey> pages = LinkerRig.pages("p", 1);
+    List<PageKey> others = LinkerRig.pages("q", 1);
+    engine.store(pages);
+    Gate gate = engine.store().gate(call -> call.step().fillsMemory());
+    var unused = engine.start(engine.request("running", pages, 4));
+    gate.awaitArrival();
+    var unusedToo = engine.start(engine.request("behind", pages, 5));
+    CompletableFuture<String> computed = new CompletableFuture<>();
+    engine.fill(others.getFirst(), 6);
+    engine
+        .linker()
+        .offload(engine.request("uncomputed", engine.pools().sources(), others, 6, computed));
+    Drained drained = waitsForTransfer(rig, engine, gate, "reset", () -> engine.linker().reset());
+    trial.expectEqual(
+        "the loads that a reset returns",
+        List.of("running", "behind"),
+        drained.loads().stream().map(Completion::id).toList());
+    trial.expectEqual(
+        "the offloads that a reset returns",
+        List.of("uncomputed"),
+        drained.offloads().stream().map(Completion::id).toList());
+    engine.store().release();
+    engine.poison();
+    engine.store().forgetCalls();
+    computed.complete("computed");
+    engine.awaitEnd(engine.start(engine.request("next", pages, 8)));
+    engine.expectOk("next", engine.pollLoads("next"));
+    rig.pause(rig.moment());
+    trial.expect(
+        engine.isPoisoned(5),
+        "a load that had not begun when the linker was reset to touch no slot after it",
+        () -> "its slot was written");
+    trial.expectEqual(
+        "the puts after a reset of an offload that was not computed before",
+        List.of(),
+        engine.store().calls(Step.PUT));
     expectNoCompletion(rig, engine);
   }
 
@@ -196,6 +241,24 @@ public final class LifecycleRules {
     trial.expectEqual("close", true, closed);
     trial.expectEqual("the registrations of memory after close", 0, engine.store().registrations());
     trial.expectEqual("the read sessions after close", 0, engine.store().openSessions());
+    closedIsClosed(trial, engine, pages);
+  }
+
+  private static void closedIsClosed(Trial trial, Engine engine, List<PageKey> pages) {
+    CacheLinker linker = engine.linker();
+    linker.close();
+    Map<String, Runnable> calls = new LinkedHashMap<>();
+    calls.put("lookup", () -> linker.lookup(pages, engine.queries()));
+    calls.put("load", () -> linker.load(engine.request("late", pages, 4)));
+    calls.put("startLayerWiseLoading", linker::startLayerWiseLoading);
+    calls.put("pollLoads", () -> linker.pollLoads(Duration.ZERO));
+    calls.put("offload", () -> linker.offload(engine.request("late", pages, 4)));
+    calls.put("pollOffloads", () -> linker.pollOffloads(Duration.ZERO));
+    calls.put("cancel", () -> linker.cancel("late"));
+    calls.put("reset", linker::reset);
+    calls.forEach(
+        (name, call) ->
+            trial.expectRefused(name + " of a linker that is closed", FailureCode.CLOSED, call));
   }
 
   private static void closeGivesUp(LinkerRig rig) {

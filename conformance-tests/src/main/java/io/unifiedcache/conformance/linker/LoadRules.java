@@ -51,8 +51,12 @@ public final class LoadRules {
   @Rule(
       id = "load.deferred",
       scope = Scope.LINKER,
-      text = "A load is only queued by the call; its bytes move after the start.",
-      hint = "Do not read, open or ask for an object of a load before it is started.")
+      text =
+          "A load is only queued by the call; its bytes move after the start, which leaves out a"
+              + " load whose slots are not free yet; one whose slots never will be fails.",
+      hint =
+          "Do not read, open or ask for an object of a load before it is started, and start no load"
+              + " whose ready stage has not ended.")
   static void deferred(Trial trial) {
     LinkerRig.attempt(
         trial,
@@ -84,6 +88,63 @@ public final class LoadRules {
           engine.expectHeld("the load, once started,", pages, 4);
           engine.expectHeld("the load, once started,", pages, 8);
         });
+    LinkerRig.attempt(trial, LoadRules::slotsNotFreeYet);
+    LinkerRig.attempt(trial, LoadRules::slotsNeverFree);
+  }
+
+  private static void slotsNotFreeYet(LinkerRig rig) {
+    Trial trial = rig.trial();
+    Engine engine = rig.engine().open();
+    List<PageKey> pages = LinkerRig.pages("p", 1);
+    engine.store(pages);
+    CompletableFuture<String> free = new CompletableFuture<>();
+    engine.linker().load(engine.request("later", engine.pools().sources(), pages, 4, free));
+    engine.linker().load(engine.request("now", pages, 8));
+    LoadBatch batch = engine.linker().startLayerWiseLoading();
+    trial.expectEqual(
+        "the requests of a start when the slots of one of two loads are not free",
+        List.of("now"),
+        batch.requests());
+    engine.awaitEnd(batch);
+    engine.expectOk("now", engine.pollLoads("now"));
+    trial.expect(
+        engine.isPoisoned(4),
+        "slots to be untouched before they are free",
+        () -> "they were written");
+    free.complete("free");
+    LoadBatch next = engine.linker().startLayerWiseLoading();
+    trial.expectEqual(
+        "the requests of a start once the slots are free", List.of("later"), next.requests());
+    engine.awaitEnd(next);
+    engine.expectOk("later", engine.pollLoads("later"));
+    engine.expectHeld("a load whose slots have become free", pages, 4);
+  }
+
+  private static void slotsNeverFree(LinkerRig rig) {
+    Engine engine = rig.engine().open();
+    List<PageKey> pages = LinkerRig.pages("p", 1);
+    engine.store(pages);
+    CompletableFuture<String> never =
+        CompletableFuture.failedFuture(new IllegalStateException("injected: no slot is free"));
+    LoadBatch batch =
+        engine.start(
+            engine.request("never", engine.pools().sources(), pages, 4, never),
+            engine.request("now", pages, 8));
+    engine.awaitEnd(batch);
+    Map<String, Completion> completions = engine.pollLoads("never", "now");
+    Completion failed = engine.expectFailed("never", completions);
+    rig.trial()
+        .expect(
+            failed.failures().stream().anyMatch(each -> each.page().equals(pages.getFirst())),
+            "the completion of a load whose slots never become free to name its page",
+            () -> Engine.describe(failed));
+    rig.trial()
+        .expect(
+            engine.isPoisoned(4),
+            "slots that never become free to be untouched",
+            () -> "they were written");
+    engine.expectOk("now", completions);
+    engine.expectHeld("the neighbour of a load whose slots never become free", pages, 8);
   }
 
   @Rule(
@@ -429,8 +490,39 @@ public final class LoadRules {
               1,
               engine.restorable(pages));
           if (trial.has(Capability.REMOVE)) {
+            engine.store().follow(Script.failing(BROKEN, Set.of(broken), Step.REMOVE));
+            isNotStoredAnew(rig, engine, pages);
+            engine.store().follow(Script.NONE);
             isStoredAnew(rig, engine, pages, broken);
           }
+        });
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().without(Capability.REMOVE).open();
+          List<PageKey> pages = LinkerRig.pages("p", 3);
+          engine.store(pages);
+          var unused = failToLoad(rig, engine, pages);
+          isNotStoredAnew(rig, engine, pages);
+        });
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().open();
+          List<PageKey> pages = LinkerRig.pages("p", 2);
+          engine.store(pages);
+          trial.expectEqual(
+              "the longest restorable length of pages that were stored",
+              2,
+              engine.restorable(pages));
+          CacheException lost = new CacheException(FailureCode.UNREACHABLE, "injected: lost");
+          engine.store().follow(Script.throwing(lost, Step.OPEN, Step.READ, Step.GET));
+          Completion unused = engine.load("a", pages, 4);
+          engine.store().follow(Script.NONE);
+          trial.expectEqual(
+              "the longest restorable length after a load of all pages has thrown",
+              0,
+              engine.restorable(pages));
         });
     LinkerRig.attempt(
         trial,
@@ -460,6 +552,21 @@ public final class LoadRules {
     Completion unused = engine.load("a", pages, 4);
     engine.store().follow(Script.NONE);
     return broken;
+  }
+
+  private static void isNotStoredAnew(LinkerRig rig, Engine engine, List<PageKey> pages) {
+    Completion completion = engine.offload(engine.pools().sources(), pages.get(1), 1);
+    rig.trial()
+        .expect(
+            !completion.ok(),
+            "an offload of a page of which an object is suspect and cannot be removed to say that"
+                + " it failed",
+            () -> "it is ok");
+    rig.trial()
+        .expectEqual(
+            "the longest restorable length while a suspect object of page 1 cannot be removed",
+            1,
+            engine.restorable(pages));
   }
 
   private static void isStoredAnew(

@@ -23,6 +23,8 @@ import org.jspecify.annotations.Nullable;
 /** The rules of offloads. */
 public final class OffloadRules {
   private static final StoreFailure FULL = StoreFailure.of(FailureCode.NO_SPACE, "no room for it");
+  private static final StoreFailure UNKNOWN =
+      StoreFailure.of(FailureCode.IO, "injected: no answer");
   private static final StoreFailure GONE =
       StoreFailure.of(FailureCode.ABSENT, "the object looks absent");
 
@@ -177,6 +179,15 @@ public final class OffloadRules {
           engine.poison();
           engine.expectOk("back", engine.load("back", pages, 4));
           engine.expectHeld("a load of what was offloaded", pages, 4);
+          // As when another process writes the same pages in the meantime.
+          engine
+              .store()
+              .follow(Script.failing(GONE, Set.copyOf(engine.objects(pages.get(0))), Step.EXISTS));
+          expectStored(
+              trial,
+              "an offload of objects that another has put since the store was asked",
+              offload(engine, "late", pages.subList(0, 1)));
+          engine.store().follow(Script.NONE);
         });
   }
 
@@ -193,7 +204,8 @@ public final class OffloadRules {
     LinkerRig.attempt(
         trial,
         rig -> {
-          for (int most : new int[] {100, 2}) {
+          // 3, so that the last batch has fewer.
+          for (int most : new int[] {100, 3}) {
             Engine engine = rig.engine().batch(most).open();
             List<PageKey> pages = LinkerRig.pages("p" + most % 10 + "x", 5);
             engine.store(pages);
@@ -216,6 +228,43 @@ public final class OffloadRules {
             engine.expectHeld("a load of the pages that are not listed", stored, 8);
           }
         });
+    LinkerRig.attempt(trial, OffloadRules::storeDoesNotSay);
+  }
+
+  /** Fails the question whether one object is there, which it is not. */
+  private static void storeDoesNotSay(LinkerRig rig) {
+    Engine engine = rig.engine().open();
+    engine
+        .store()
+        .follow(
+            new Script() {
+              @Override
+              public @Nullable StoreFailure failure(Call call, int i) {
+                boolean asked = call.step() == Step.EXISTS && call.number() == 0;
+                return asked && i == call.keys().size() - 1 ? UNKNOWN : null;
+              }
+            });
+    List<PageKey> pages = LinkerRig.pages("q", 3);
+    Completion completion = offload(engine, "unknown", pages);
+    engine.store().follow(Script.NONE);
+    // Whoever puts what it does not know of may say that all are stored.
+    List<PageKey> stored = new ArrayList<>(pages);
+    stored.removeAll(failed(completion));
+    rig.trial()
+        .expect(
+            stored.size() >= 2,
+            "an offload of 3 pages to fail none but the one of whose object the store did not say"
+                + " whether it has it",
+            () -> Engine.describe(completion));
+    engine.poison();
+    Completion back = engine.load("back", stored, 8);
+    rig.trial()
+        .expect(
+            back.ok(),
+            "the pages to load that an offload did not list as failed, when the store did not say"
+                + " whether it has one of their objects",
+            () -> Engine.describe(back));
+    engine.expectHeld("a load of pages that are not listed as failed", stored, 8);
   }
 
   @Rule(
@@ -257,6 +306,24 @@ public final class OffloadRules {
           engine.expectOk("back", engine.load("back", pages, 5));
           engine.expectHeld("an offload whose slots were overwritten at once", pages, 5);
         });
+    LinkerRig.attempt(trial, OffloadRules::neverComputed);
+  }
+
+  private static void neverComputed(LinkerRig rig) {
+    Engine engine = rig.engine().open();
+    List<PageKey> pages = LinkerRig.pages("p", 1);
+    CompletableFuture<String> never =
+        CompletableFuture.failedFuture(new IllegalStateException("injected: not computed"));
+    engine.linker().offload(engine.request("a", engine.pools().sources(), pages, 0, never));
+    List<PageKey> failed = failed(engine.pollOffload());
+    rig.trial()
+        .expectEqual(
+            "the failed pages of an offload whose pages could not be computed", pages, failed);
+    rig.trial()
+        .expectEqual(
+            "the puts of pages that could not be computed",
+            List.of(),
+            engine.store().calls(Step.PUT));
   }
 
   private static void expectNotTold(Trial trial, LinkerRig rig, Engine engine, String when) {

@@ -182,64 +182,83 @@ public final class LifeRules {
     ClearResult none =
         trial.store().clear(KeyPrefix.of(trial.key("never-put/").value()), trial.soon());
     trial.expectEqual("clear of a prefix that no key has", new ClearResult(0, 0), none);
-    trial.despiteEviction(
-        attempt -> {
-          String under = "tree-" + attempt + "/a";
-          clear(
-              trial,
-              under,
-              List.of(under, under + "/1", under + "/b/2", under + "b", under + " 3"),
-              List.of(
-                  "tree-" + attempt,
-                  "tree-" + attempt + "/",
-                  "tree-" + attempt + "/A/1",
-                  "tree-" + attempt + "/b/a",
-                  "Tree-" + attempt + "/a/1",
-                  "x/" + under));
-        });
-    for (String pattern : PATTERNS) {
-      trial.despiteEviction(
-          attempt -> {
-            String at = "pattern-" + attempt + "/p";
-            clear(
-                trial,
-                at + pattern + "q",
-                List.of(at + pattern + "q1", at + pattern + "q/2"),
-                List.of(at + "q1", at + "aq1", at + "bq/2", at + "abq1", at + "ppq1", at + "/q1"));
-          });
-    }
+    trial.despiteEviction(attempt -> clearEach(trial, attempt));
     if (trial.ownsStore() && !trial.has(Capability.SHARED)) {
       trial.despiteEviction(attempt -> clearEverything(trial, attempt));
     }
   }
 
-  private static void clear(Trial trial, String prefix, List<String> under, List<String> beside) {
+  /**
+   * What is to go when a prefix is cleared, and what is to stay.
+   *
+   * @param prefix the prefix
+   * @param under the objects under it
+   * @param beside objects that look as if they were
+   */
+  private record Clearing(String prefix, List<ObjectKey> under, List<ObjectKey> beside) {}
+
+  private static void clearEach(Trial trial, int attempt) {
     CacheStore store = trial.store();
-    Removal.clear(trial, store, KeyPrefix.of(trial.key(prefix.substring(0, 4)).value()));
-    List<ObjectKey> toGo = putAccepted(trial, store, under);
-    List<ObjectKey> toStay = putAccepted(trial, store, beside);
-    if (toGo.isEmpty()) {
+    Removal.clear(trial, store, KeyPrefix.of(trial.key("clear-").value()));
+    // All is put first, so that leases which puts leave are waited for once.
+    List<Clearing> clearings = new ArrayList<>();
+    String tree = "clear-" + attempt + "-tree/";
+    clearings.add(
+        new Clearing(
+            tree + "a",
+            putAccepted(
+                trial,
+                store,
+                List.of(tree + "a", tree + "a/1", tree + "a/b/2", tree + "ab", tree + "a 3")),
+            putAccepted(
+                trial,
+                store,
+                List.of(
+                    tree.substring(0, tree.length() - 1),
+                    tree,
+                    tree + "A/1",
+                    tree + "b/a",
+                    tree.replace("tree", "Tree") + "a/1",
+                    "clear-x/" + tree + "a"))));
+    for (String pattern : PATTERNS) {
+      String at = "clear-%d-%d/p".formatted(attempt, clearings.size());
+      clearings.add(
+          new Clearing(
+              at + pattern + "q",
+              putAccepted(trial, store, List.of(at + pattern + "q1", at + pattern + "q/2")),
+              putAccepted(
+                  trial,
+                  store,
+                  List.of(
+                      at + "q1", at + "aq1", at + "bq/2", at + "abq1", at + "ppq1", at + "/q1"))));
+    }
+    clearings.forEach(clearing -> clear(trial, clearing));
+  }
+
+  private static void clear(Trial trial, Clearing clearing) {
+    CacheStore store = trial.store();
+    if (clearing.under().isEmpty()) {
       // The store refuses such keys, so that nothing can be under the prefix.
       return;
     }
-    KeyPrefix asked = KeyPrefix.of(trial.key(prefix).value());
-    String what = "clear of " + Trial.name(trial.key(prefix));
-    ClearResult result = Removal.clear(trial, store, asked);
-    for (ObjectKey key : toGo) {
+    ObjectKey prefix = trial.key(clearing.prefix());
+    String what = "clear of " + Trial.name(prefix);
+    ClearResult result = Removal.clear(trial, store, KeyPrefix.of(prefix.value()));
+    for (ObjectKey key : clearing.under()) {
       trial.expectStatus(
           "exists of " + Trial.name(key) + " after " + what,
           store.exists(List.of(key), trial.soon()),
           0,
           ObjectStatus.ABSENT);
     }
-    for (ObjectKey key : toStay) {
+    for (ObjectKey key : clearing.beside()) {
       trial.expectStatus(
           "exists of " + Trial.name(key) + " after " + what,
           store.exists(List.of(key), trial.soon()),
           0,
           ObjectStatus.OK);
     }
-    trial.expectEqual(what, new ClearResult(toGo.size(), 0), result);
+    trial.expectEqual(what, new ClearResult(clearing.under().size(), 0), result);
   }
 
   private static void clearEverything(Trial trial, int attempt) {
@@ -819,7 +838,9 @@ public final class LifeRules {
   }
 
   private static void opensAndCloses(Trial trial) {
-    int most = trial.effort().quick() ? 20 : 200;
+    boolean quick = trial.effort().quick();
+    int least = quick ? 8 : 20;
+    int most = quick ? 20 : 200;
     // As much as makes a store start its threads.
     List<HostMemory> memory = new ArrayList<>();
     for (int i = 0; i < Math.min(4, trial.limits().batch()); i++) {
@@ -837,9 +858,9 @@ public final class LifeRules {
       LockSupport.parkNanos(50_000_000);
     } while (resident - Footprint.residentNow() > 1 << 10 && !longest.hasPassed());
     Footprint before = Footprint.now();
-    Deadline enough = Deadline.after(Trial.PATIENCE);
+    Deadline enough = Deadline.after(quick ? Duration.ofSeconds(4) : Trial.PATIENCE);
     int count = 0;
-    while (count < 20 || (count < most && !enough.hasPassed())) {
+    while (count < least || (count < most && !enough.hasPassed())) {
       openUseAndClose(trial, memory);
       count++;
     }

@@ -1,10 +1,17 @@
 package io.unifiedcache.conformance.linker;
 
+import io.unifiedcache.api.HostMemory;
+import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.linker.CacheLinker;
+import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.LayerBuffer;
+import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.RankCollective;
+import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.Capability;
@@ -17,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
 /** Ways to break a linker: what it is opened with, what it asks of its store, what it answers. */
@@ -78,6 +86,21 @@ final class Edits {
   static LinkerSpec withRanks(LinkerSpec spec, RankCollective ranks) {
     return new LinkerSpec(
         spec.backend(), spec.identity(), spec.pools(), ranks, spec.settings(), spec.instance());
+  }
+
+  /** Writes zeros into the slots of a request, in pools of some sources. */
+  static void clear(LinkerSpec spec, TransferRequest request, Predicate<PoolName> of) {
+    PoolTransfer first = request.transfers().getFirst();
+    for (DevicePool pool : spec.pools().pools()) {
+      if (of.test(pool.source())) {
+        for (Component component : pool.components()) {
+          for (LayerBuffer buffer : component.buffers()) {
+            HostMemory piece = (HostMemory) buffer.piece(first.slots().slot(0));
+            piece.segment().fill((byte) 0);
+          }
+        }
+      }
+    }
   }
 
   private record EditedProvider(CacheStoreProvider provider, UnaryOperator<CacheStore> edit)

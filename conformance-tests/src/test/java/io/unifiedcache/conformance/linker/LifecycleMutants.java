@@ -5,6 +5,7 @@ import static io.unifiedcache.conformance.linker.Edits.mutant;
 import static io.unifiedcache.conformance.linker.Edits.setting;
 import static io.unifiedcache.conformance.linker.Edits.spec;
 import static io.unifiedcache.conformance.linker.Edits.store;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
@@ -21,6 +22,7 @@ import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.Drained;
 import io.unifiedcache.api.linker.LayerBuffer;
+import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransferResult;
 import io.unifiedcache.api.linker.TransferRequest;
@@ -33,7 +35,9 @@ import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -178,6 +182,75 @@ public final class LifecycleMutants {
                     })),
         mutant(
             "linker.quiesce",
+            "a load that waits behind another goes on after a reset",
+            "a load that had not begun when the linker was reset",
+            spec ->
+                new EditedLinker(LinkerFactory.unifiedCache().open(spec)) {
+                  private final Map<String, TransferRequest> requests = new HashMap<>();
+                  private final List<TransferRequest> ended = new ArrayList<>();
+
+                  @Override
+                  public void load(TransferRequest request) {
+                    super.load(request);
+                    requests.put(request.id(), request);
+                  }
+
+                  @Override
+                  public Drained reset() {
+                    Drained real = super.reset();
+                    for (Completion each : real.loads()) {
+                      TransferRequest request = requests.get(each.id());
+                      if (!each.ok() && request != null) {
+                        ended.add(request);
+                      }
+                    }
+                    return real;
+                  }
+
+                  @Override
+                  public LoadBatch startLayerWiseLoading() {
+                    ended.forEach(request -> Edits.clear(spec, request, source -> true));
+                    ended.clear();
+                    return super.startLayerWiseLoading();
+                  }
+                }),
+        mutant(
+            "linker.quiesce",
+            "an offload that was not computed yet goes on after a reset",
+            "the puts after a reset of an offload",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      private final List<TransferRequest> waiting = new ArrayList<>();
+
+                      @Override
+                      public void offload(TransferRequest request) {
+                        super.offload(request);
+                        if (!request.ready().toCompletableFuture().isDone()) {
+                          waiting.add(request);
+                        }
+                      }
+
+                      @Override
+                      public Drained reset() {
+                        Drained real = super.reset();
+                        for (TransferRequest request : waiting) {
+                          var unused =
+                              request
+                                  .ready()
+                                  .thenRun(
+                                      () -> {
+                                        linker.offload(request);
+                                        // So that it is seen on a slow machine, too.
+                                        assertThat(linker.pollOffloads(Duration.ofSeconds(10)))
+                                            .hasSize(1);
+                                      });
+                        }
+                        return real;
+                      }
+                    })),
+        mutant(
+            "linker.quiesce",
             "memory is unregistered at close though a transfer uses it",
             "the registrations while a transfer may still touch the memory",
             store(
@@ -196,6 +269,25 @@ public final class LifecycleMutants {
                       public void close() {
                         all.forEach(Registration::close);
                         super.close();
+                      }
+                    })),
+        mutant(
+            "linker.quiesce",
+            "a linker that is closed has no completions, and does not say that it is closed",
+            "pollLoads of a linker that is closed",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public List<Completion> pollLoads(Duration atMost) {
+                        try {
+                          return super.pollLoads(atMost);
+                        } catch (CacheException e) {
+                          if (e.code() != FailureCode.CLOSED) {
+                            throw e;
+                          }
+                          return List.of();
+                        }
                       }
                     })),
         mutant(

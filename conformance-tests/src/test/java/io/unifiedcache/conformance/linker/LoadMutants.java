@@ -19,16 +19,13 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.CancelOutcome;
 import io.unifiedcache.api.linker.Completion;
-import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.Drained;
-import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.LayerProgress;
 import io.unifiedcache.api.linker.LinkerStats;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolQuery;
-import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.PoolTransferResult;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RankLostException;
@@ -60,6 +57,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -119,9 +117,35 @@ public final class LoadMutants {
                   @Override
                   public void load(TransferRequest request) {
                     super.load(request);
-                    clear(spec, request, source -> request.transfers().size() == sources(spec));
+                    Edits.clear(
+                        spec, request, source -> request.transfers().size() == sources(spec));
                   }
-                }));
+                }),
+        mutant(
+            "load.deferred",
+            "a load is started whose slots are not free yet",
+            "when the slots of one of two loads are not free",
+            heedless(ready -> !ready.isDone())),
+        mutant(
+            "load.deferred",
+            "a load is served whose slots never become free",
+            "never",
+            heedless(CompletableFuture::isCompletedExceptionally)));
+  }
+
+  /** Returns linkers that do not wait for some of what loads wait for. */
+  private static LinkerFactory heedless(Predicate<CompletableFuture<?>> of) {
+    return linker(
+        linker ->
+            new EditedLinker(linker) {
+              @Override
+              public void load(TransferRequest request) {
+                super.load(
+                    of.test(request.ready().toCompletableFuture())
+                        ? new TransferRequest(request.id(), request.transfers())
+                        : request);
+              }
+            });
   }
 
   private static boolean hasStrictKeys(LinkerSpec spec) {
@@ -147,21 +171,6 @@ public final class LoadMutants {
 
   private static int sources(LinkerSpec spec) {
     return spec.pools().sources().size();
-  }
-
-  /** Writes zeros into the slots of a request, in pools of some sources. */
-  private static void clear(LinkerSpec spec, TransferRequest request, Predicate<PoolName> of) {
-    PoolTransfer first = request.transfers().getFirst();
-    for (DevicePool pool : spec.pools().pools()) {
-      if (of.test(pool.source())) {
-        for (Component component : pool.components()) {
-          for (LayerBuffer buffer : component.buffers()) {
-            HostMemory piece = (HostMemory) buffer.piece(first.slots().slot(0));
-            piece.segment().fill((byte) 0);
-          }
-        }
-      }
-    }
   }
 
   private static List<Mutant> layerOrder() {
@@ -536,6 +545,67 @@ public final class LoadMutants {
             setting("linker.suspect-expiry", old -> "1h", "")),
         mutant(
             "load.no-livelock",
+            "a suspect object counts as removed whatever the store says",
+            "and cannot be removed to say that it failed",
+            store(
+                store ->
+                    new EditedStore(store) {
+                      @Override
+                      public BatchResult remove(
+                          List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
+                        return BatchResult.all(
+                            super.remove(keys, evenIfLeased, by).size(), ObjectStatus.OK);
+                      }
+                    })),
+        mutant(
+            "load.no-livelock",
+            "a suspect object of a store that removes nothing counts as stored",
+            "and cannot be removed to say that it failed",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public List<Completion> pollOffloads(Duration atMost) {
+                        return super.pollOffloads(atMost).stream()
+                            .map(
+                                each ->
+                                    failedWith(each, FailureCode.REFUSED)
+                                        ? new Completion(each.id(), List.of())
+                                        : each)
+                            .toList();
+                      }
+                    })),
+        mutant(
+            "load.no-livelock",
+            "what a store could not load that was lost is offered again at once",
+            "after a load of all pages has thrown",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      private final Map<List<PageKey>, PoolTransferResult> offered =
+                          new HashMap<>();
+                      private boolean again;
+
+                      @Override
+                      public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
+                        PoolTransferResult real = super.lookup(pages, pools);
+                        if (real.usablePages() > 0) {
+                          offered.put(pages, real);
+                        }
+                        return again ? offered.getOrDefault(pages, real) : real;
+                      }
+
+                      @Override
+                      public List<Completion> pollLoads(Duration atMost) {
+                        List<Completion> all = super.pollLoads(atMost);
+                        again |=
+                            all.stream()
+                                .anyMatch(each -> failedWith(each, FailureCode.UNREACHABLE));
+                        return all;
+                      }
+                    })),
+        mutant(
+            "load.no-livelock",
             "a page stays suspect when it is stored anew",
             "once the object was stored anew",
             linker(
@@ -659,7 +729,7 @@ public final class LoadMutants {
                     for (Completion each : all) {
                       TransferRequest request = alone.remove(each.id());
                       if (request != null) {
-                        clear(spec, request, request.transfers().getFirst().source()::equals);
+                        Edits.clear(spec, request, request.transfers().getFirst().source()::equals);
                       }
                     }
                     return all;
@@ -675,7 +745,7 @@ public final class LoadMutants {
                   public void load(TransferRequest request) {
                     super.load(request);
                     if (request.transfers().size() == 1) {
-                      clear(
+                      Edits.clear(
                           spec,
                           request,
                           source -> !source.equals(request.transfers().getFirst().source()));

@@ -35,6 +35,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -83,6 +84,42 @@ public final class OffloadMutants {
                   Set<ObjectKey> whole = new HashSet<>(keys);
                   whole.removeIf(key -> !broken.contains(page(key)));
                   return whole;
+                })),
+        Edits.mutant(
+            "offload.missing-only",
+            "an object that another has put first counts as failed",
+            "that another has put since the store was asked",
+            over(
+                store ->
+                    new EditedStore(store) {
+                      @Override
+                      public BatchResult put(List<PutOp> ops, Deadline by) {
+                        BatchResult real = super.put(ops, by);
+                        BatchResult.Builder told = BatchResult.builder(ops.size());
+                        for (int i = 0; i < ops.size(); i++) {
+                          if (real.status(i) == ObjectStatus.FAILED) {
+                            told.failed(i, real.failure(i));
+                          } else if (real.status(i) == ObjectStatus.PRESENT) {
+                            told.failed(i, GIVEN_UP);
+                          } else {
+                            told.set(i, real.status(i));
+                          }
+                        }
+                        return told.build();
+                      }
+                    })),
+        Edits.mutant(
+            "offload.partial",
+            "an object of which the store does not say whether it has it counts as stored",
+            "when the store did not say whether it has one of their objects",
+            asking(
+                (keys, real) -> {
+                  BatchResult.Builder told = BatchResult.builder(keys.size());
+                  for (int i = 0; i < keys.size(); i++) {
+                    boolean failed = real.status(i) == ObjectStatus.FAILED;
+                    told.set(i, failed ? ObjectStatus.OK : real.status(i));
+                  }
+                  return told.build();
                 })),
         Edits.mutant(
             "offload.partial",
@@ -147,7 +184,22 @@ public final class OffloadMutants {
             "offload.poison",
             "completion is told before the pages have been read",
             "while the store has not read its pages",
-            OffloadMutants::late));
+            OffloadMutants::late),
+        Edits.mutant(
+            "offload.poison",
+            "pages are stored that could not be computed",
+            "could not be computed",
+            Edits.linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public void offload(TransferRequest request) {
+                        super.offload(
+                            request.ready().toCompletableFuture().isCompletedExceptionally()
+                                ? new TransferRequest(request.id(), request.transfers())
+                                : request);
+                      }
+                    })));
   }
 
   // Several ranks.
@@ -229,6 +281,15 @@ public final class OffloadMutants {
 
   /** Returns linkers whose offloads, and nothing else, find less in the store than there is. */
   private static LinkerFactory seeing(Seeing edit) {
+    return asking(
+        (keys, real) ->
+            real.count(ObjectStatus.OK) == keys.size()
+                ? real
+                : absentWhereOk(real, keys, edit.absent(keys, real)));
+  }
+
+  /** Returns linkers whose offloads, and nothing else, are told otherwise what the store has. */
+  private static LinkerFactory asking(BiFunction<List<ObjectKey>, BatchResult, BatchResult> edit) {
     return spec -> {
       ThreadLocal<Boolean> looking = ThreadLocal.withInitial(() -> false);
       LinkerSpec edited =
@@ -239,9 +300,7 @@ public final class OffloadMutants {
                     @Override
                     public BatchResult exists(List<ObjectKey> keys, Deadline by) {
                       BatchResult real = super.exists(keys, by);
-                      return looking.get() || real.count(ObjectStatus.OK) == keys.size()
-                          ? real
-                          : absentWhereOk(real, keys, edit.absent(keys, real));
+                      return looking.get() ? real : edit.apply(keys, real);
                     }
                   });
       return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {

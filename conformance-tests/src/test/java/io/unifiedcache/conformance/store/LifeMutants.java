@@ -156,7 +156,7 @@ public final class LifeMutants {
     return List.of(
         clearsWhere(
             "clear takes its prefix for a regular expression",
-            "pattern-",
+            "p.q",
             (prefix, key) -> startsWithPattern(prefix, key)),
         clearsWhere(
             "clear takes _ for any character",

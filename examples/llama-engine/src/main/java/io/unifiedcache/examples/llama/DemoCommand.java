@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -44,11 +45,15 @@ final class DemoCommand implements Callable<Integer> {
               + " -o root= names one).")
   private String backend = "";
 
+  @Mixin private StoreSettings settings = new StoreSettings();
+
   @Option(
-      names = "-o",
-      paramLabel = "KEY=VALUE",
-      description = "A setting of the backend or the linker.")
-  private List<String> assignments = new ArrayList<>();
+      names = "--salt",
+      paramLabel = "TEXT",
+      description =
+          "Only pages with the same salt are used (default: a new one, so that the first answer is"
+              + " computed whatever the store has).")
+  private String salt = UUID.randomUUID().toString();
 
   @Option(
       names = "--tokens",
@@ -77,14 +82,15 @@ final class DemoCommand implements Callable<Integer> {
 
   private int run(Path scratch) throws Exception {
     List<String> store = store(scratch);
-    List<String> none = List.of("--backend", "memory");
-    TokenRanges prompt = TokenRanges.first(tokens);
-    TokenRanges half = TokenRanges.first(tokens / 2).and(tokens, tokens + tokens - tokens / 2);
+    String prompt = TokenRanges.first(tokens).text();
+    String half = TokenRanges.first(tokens / 2).and(tokens, tokens + tokens - tokens / 2).text();
 
-    Outcome first = ask(scratch, prompt, store);
-    Outcome again = ask(scratch, prompt, store);
-    Outcome plain = ask(scratch, half, none);
-    Outcome shared = ask(scratch, half, store);
+    Path one = ask(scratch.resolve("one"), store, "--tokens", prompt, "--plain", half);
+    Path two = ask(scratch.resolve("two"), store, "--tokens", prompt, "--tokens", half);
+    Outcome first = Outcome.read(one.resolve("0"));
+    Outcome again = Outcome.read(two.resolve("0"));
+    Outcome plain = Outcome.read(one.resolve(AskCommand.PLAIN));
+    Outcome shared = Outcome.read(two.resolve("1"));
 
     boolean againEqual = again.answer().equals(first.answer());
     boolean sharedEqual = shared.answer().equals(plain.answer());
@@ -102,28 +108,30 @@ final class DemoCommand implements Callable<Integer> {
     if (backend.equals(FILE_BACKEND)) {
       store.addAll(List.of("-o", "root=" + scratch.resolve("store"), "-o", "capacity=1GiB"));
     }
-    for (String assignment : assignments) {
-      store.addAll(List.of("-o", assignment));
-    }
+    store.addAll(List.of("--salt", salt));
+    store.addAll(settings.toArguments());
     return store;
   }
 
-  /** Asks in a process of its own. */
-  private Outcome ask(Path scratch, TokenRanges prompt, List<String> store) throws Exception {
-    Path outcome = scratch.resolve("outcome");
+  /** Asks in a process of its own; returns the folder in which the outcomes are. */
+  private Path ask(Path outcomes, List<String> store, String... prompts) throws Exception {
+    Files.createDirectory(outcomes);
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-    command.addAll(List.of(Main.class.getName(), "ask"));
+    command.addAll(List.of(Main.class.getName(), "ask", "--outcomes", outcomes.toString()));
+    command.addAll(List.of(prompts));
     command.addAll(options.toArguments());
-    command.addAll(List.of("--tokens", prompt.text(), "--outcome", outcome.toString()));
     command.addAll(store);
-    int status = new ProcessBuilder(command).inheritIO().start().waitFor();
+    ProcessBuilder builder = new ProcessBuilder(command).inheritIO();
+    // Mooncake's client tells a lot where all is well.
+    builder.environment().putIfAbsent("MC_LOG_LEVEL", "ERROR");
+    int status = builder.start().waitFor();
     if (status != 0) {
       throw new IllegalArgumentException("the process that asks ended with status " + status);
     }
-    return Outcome.read(outcome);
+    return outcomes;
   }
 
   private void print(List<Line> lines) {

@@ -46,16 +46,17 @@ final class LlamaEngine implements AutoCloseable {
    * Opens a linker to a store for a model.
    *
    * @param model Gemma 3; stays the caller's, who does not use it while the engine is open
+   * @param salt engines with different ones use none of each other's pages
    * @param store adds where pages are kept: a backend and its settings, or an open store
    * @throws IllegalArgumentException if the model is not Gemma 3
    * @throws io.unifiedcache.api.CacheException if the linker cannot be opened
    */
-  LlamaEngine(LlamaModel model, UnaryOperator<UnifiedCache.Builder> store) {
+  LlamaEngine(LlamaModel model, String salt, UnaryOperator<UnifiedCache.Builder> store) {
     this.model = model;
     // Freed once neither this engine nor its linker knows it any more.
     Arena arena = Arena.ofAuto();
     layout = layout(model);
-    sliding = PoolQuery.trailingPages(PagePools.SWA, slidingWindow(model) / PAGE_TOKENS);
+    sliding = PoolQuery.trailingPages(PoolName.SWA, slidingWindow(model) / PAGE_TOKENS);
     pools =
         new PagePools(
             arena,
@@ -75,6 +76,7 @@ final class LlamaEngine implements AutoCloseable {
                     .pageTokens(PAGE_TOKENS)
                     // Another version's bytes, or those of other batches, could differ a little.
                     .tag("llama.cpp of de.kherud:llama:4.2.0, flash attention")
+                    .salt(salt)
                     .build())
             .pools(pools.devicePools())
             .open();

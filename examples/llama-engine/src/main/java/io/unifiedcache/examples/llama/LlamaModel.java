@@ -23,6 +23,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A model that llama.cpp has loaded, and one sequence of tokens that it works on.
@@ -52,7 +53,7 @@ final class LlamaModel implements AutoCloseable {
   /** The sequence that has the cells of a page for as long as they are copied out. */
   private static final int CUT = 1;
 
-  private final Arena arena = Arena.ofConfined();
+  private final Arena arena = Arena.ofShared();
   private final SymbolLookup library = LlamaLibrary.functions();
   private final NativeFunction tokenize =
       function(
@@ -97,6 +98,7 @@ final class LlamaModel implements AutoCloseable {
   private final MemorySegment context;
   private final MemorySegment vocabulary;
   private final MemorySegment tokenBuffer;
+  private @Nullable String digest;
 
   /**
    * Loads a model.
@@ -180,6 +182,15 @@ final class LlamaModel implements AutoCloseable {
 
   /** Returns the SHA-256 digest of the model's file. */
   String digest() {
+    String known = digest;
+    if (known == null) {
+      known = sha256();
+      digest = known;
+    }
+    return known;
+  }
+
+  private String sha256() {
     try (InputStream in = Files.newInputStream(file)) {
       MessageDigest sha = MessageDigest.getInstance("SHA-256");
       byte[] buffer = new byte[1 << 16];

@@ -20,9 +20,6 @@ import java.util.function.IntPredicate;
  * both pools. An engine that runs many at once gives slots away.
  */
 final class PagePools {
-  /** The pool of the layers with sliding windows. */
-  static final PoolName SWA = new PoolName("swa");
-
   private final List<LayerBuffer> keys = new ArrayList<>();
   private final List<LayerBuffer> values = new ArrayList<>();
   private final long pieceBytes;
@@ -44,7 +41,7 @@ final class PagePools {
     }
     pools =
         new DevicePools(
-            List.of(pool(PoolName.KV, isSliding.negate()), pool(SWA, isSliding)),
+            List.of(pool(PoolName.KV, isSliding.negate()), pool(PoolName.SWA, isSliding)),
             /* rankReplicated= */ false);
   }
 

@@ -1,17 +1,14 @@
 package io.unifiedcache.examples.llama;
 
-import io.unifiedcache.api.Deadline;
-import io.unifiedcache.api.KeyPrefix;
+import static io.unifiedcache.examples.llama.LlamaEngine.PAGE_TOKENS;
+
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.Backends;
-import io.unifiedcache.linker.SettingsSources;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
-import java.util.Map;
+import java.util.UUID;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -22,7 +19,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "ratio",
     description =
-        "Measures the time to the first token with all pages in a file store, by that with none.",
+        "Measures the time to the first token with all pages in the store, by that with none.",
     mixinStandardHelpOptions = true)
 final class RatioCommand implements Runnable {
   @Spec
@@ -32,11 +29,13 @@ final class RatioCommand implements Runnable {
   @Mixin private EngineOptions options = new EngineOptions();
 
   @Option(
-      names = "--root",
-      required = true,
-      paramLabel = "FOLDER",
-      description = "The folder of the store; what is in it is deleted.")
-  private Path root = Path.of("");
+      names = "--backend",
+      paramLabel = "NAME",
+      defaultValue = "file",
+      description = "The backend (default: ${DEFAULT-VALUE}).")
+  private String backend = "";
+
+  @Mixin private StoreSettings settings = new StoreSettings();
 
   @Option(
       names = "--tokens",
@@ -54,26 +53,35 @@ final class RatioCommand implements Runnable {
 
   @Override
   public void run() {
-    CacheStoreProvider provider = Backends.discover().named("file");
-    Map<String, String> settings = Map.of("root", root.toString(), "capacity", "1GiB");
+    CacheStoreProvider provider = Backends.discover().named(backend);
     try (CacheStore store =
             provider.open(
-                SettingsSources.of(settings).resolve(provider.options()),
-                StoreContext.of("llama-engine"));
-        LlamaModel model = options.load();
-        LlamaEngine engine = new LlamaEngine(model, linker -> linker.store(store))) {
+                settings.of(backend).resolve(provider.options()), StoreContext.of("llama-engine"));
+        LlamaModel model = options.load()) {
       int[] prompt = TokenRanges.first(tokens).of(model.tokens(options.text()));
       double[] ratios = new double[rounds];
       for (int round = -1; round < rounds; round++) {
-        store.clear(KeyPrefix.EVERYTHING, Deadline.after(Duration.ofSeconds(30)));
-        Answer cold = engine.ask(prompt, 1);
-        Answer warm = engine.ask(prompt, 1);
-        double ratio = (double) warm.firstToken().toNanos() / cold.firstToken().toNanos();
+        double ratio = ratio(model, store, prompt);
         if (round >= 0) {
           ratios[round] = ratio;
         }
       }
       print(ratios);
+    }
+  }
+
+  /** With a salt that no pages have yet. */
+  private static double ratio(LlamaModel model, CacheStore store, int[] prompt) {
+    String salt = UUID.randomUUID().toString();
+    try (LlamaEngine engine = new LlamaEngine(model, salt, linker -> linker.store(store))) {
+      Answer cold = engine.ask(prompt, 1);
+      Answer warm = engine.ask(prompt, 1);
+      if (cold.cachedTokens() != 0 || warm.cachedTokens() < prompt.length - 2 * PAGE_TOKENS) {
+        throw new IllegalArgumentException(
+            "the store does not keep the prompt: %d of its tokens came from it, and then %d"
+                .formatted(cold.cachedTokens(), warm.cachedTokens()));
+      }
+      return (double) warm.firstToken().toNanos() / cold.firstToken().toNanos();
     }
   }
 
@@ -84,8 +92,9 @@ final class RatioCommand implements Runnable {
         .println(
             String.format(
                 Locale.ROOT,
-                "first token, all pages stored / none: %d tokens: median %.3f, %.3f - %.3f",
+                "first token, all pages stored / none: %d tokens, %s: median %.3f, %.3f - %.3f",
                 tokens,
+                backend,
                 ratios[ratios.length / 2],
                 ratios[0],
                 ratios[ratios.length - 1]));

@@ -11,11 +11,6 @@ final class Weights {
 
   /** Returns the file, which need not be there. */
   static Path file() {
-    String cache = System.getenv("XDG_CACHE_HOME");
-    Path folder =
-        cache == null || cache.isEmpty()
-            ? Path.of(System.getProperty("user.home"), ".cache")
-            : Path.of(cache);
-    return folder.resolve("unified-cache/models/gemma-3-270m-q4_k_m.gguf");
+    return CacheFolder.file("models/gemma-3-270m-q4_k_m.gguf");
   }
 }

@@ -5,11 +5,18 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 
-/** The weights, without which tests are skipped, or fail where the environment demands them. */
+/**
+ * What has to be installed, without which tests are skipped, or fail where the environment demands
+ * it.
+ */
 final class Demanded {
   /** The variable of the environment under which missing weights are a failure. */
-  private static final String DEMAND = "DEMAND_LLAMA";
+  private static final String MODEL = "DEMAND_LLAMA";
+
+  /** The same for Mooncake. */
+  private static final String MOONCAKE = "DEMAND_MOONCAKE";
 
   private Demanded() {}
 
@@ -17,14 +24,33 @@ final class Demanded {
   static Path model() {
     Path file = Weights.file();
     boolean present = LlamaLibrary.resource().isPresent() && Files.isReadable(file);
-    String missing =
+    require(
+        present,
+        MODEL,
         LlamaLibrary.resource().isPresent()
             ? "the weights of Gemma 3 are not there; this fetches them: " + Weights.FETCH
-            : "the engine runs on Linux on x86-64 alone";
-    if (System.getenv(DEMAND) != null) {
+            : "the engine runs on Linux on x86-64 alone");
+    return file;
+  }
+
+  /** Returns the folder in which the script {@code .ci/mooncake} has installed Mooncake. */
+  static Path mooncake() {
+    Path folder =
+        Optional.ofNullable(System.getenv("MOONCAKE_TEST_HOME"))
+            .filter(named -> !named.isBlank())
+            .map(Path::of)
+            .orElseGet(() -> CacheFolder.file("mooncake"));
+    require(
+        Files.exists(folder.resolve("installed")),
+        MOONCAKE,
+        "Mooncake is not installed in " + folder + "; .ci/mooncake installs it");
+    return folder;
+  }
+
+  private static void require(boolean present, String demand, String missing) {
+    if (System.getenv(demand) != null) {
       assertThat(present).as(missing).isTrue();
     }
     assumeTrue(present, missing);
-    return file;
   }
 }
