@@ -24,7 +24,7 @@ import java.util.Map;
  * cluster needs a gigabyte of memory.
  */
 public final class BesideMooncake {
-  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 4, /* rounds= */ 21);
+  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 10, /* rounds= */ 31);
   private static final String PEER = "benchmarks/peers/mooncake_client.py";
   private static final int LAYERS = 32;
   private static final int PAGES = 64;
@@ -89,7 +89,7 @@ public final class BesideMooncake {
       throws IOException {
     try (PeerProcess peer = new PeerProcess(List.of(python, PEER, master));
         MooncakeBatches batches = new MooncakeBatches(store, bytes)) {
-      peer.prepare(MooncakeBatches.ROUND_BYTES, bytes, MooncakeBatches.BATCH);
+      peer.prepare(batches.roundBytes(), bytes, MooncakeBatches.BATCH);
       String of =
           "%s: batches of %d of %s".formatted(settings.get("client"), MooncakeBatches.BATCH, size);
       table.row("put / " + of, ROUNDS.ratio(peer::put, batches.put()), Goal.atLeast(0.95));

@@ -19,13 +19,15 @@ import java.util.SplittableRandom;
 /** The batches of a round that a store puts and gets, in memory that it has registered. */
 final class MooncakeBatches implements AutoCloseable {
   static final int BATCH = 32;
-  static final long ROUND_BYTES = 256 << 20;
+
+  /** The least bytes of a round, which are a batch at least. */
+  private static final long LEAST_ROUND_BYTES = 64 << 20;
 
   private final Arena arena = Arena.ofShared();
   private final CacheStore store;
   private final long bytes;
-  private final MemorySegment sources = arena.allocate(ROUND_BYTES, 4096);
-  private final MemorySegment targets = arena.allocate(ROUND_BYTES, 4096).fill((byte) 2);
+  private final MemorySegment sources;
+  private final MemorySegment targets;
   private final List<Registration> registrations = new ArrayList<>();
   private List<List<ObjectKey>> keys = new ArrayList<>();
   private long rounds;
@@ -34,12 +36,19 @@ final class MooncakeBatches implements AutoCloseable {
   MooncakeBatches(CacheStore store, long bytes) {
     this.store = store;
     this.bytes = bytes;
+    sources = arena.allocate(roundBytes(), 4096);
+    targets = arena.allocate(roundBytes(), 4096).fill((byte) 2);
     SplittableRandom random = new SplittableRandom(bytes);
-    for (long at = 0; at < ROUND_BYTES; at += Long.BYTES) {
+    for (long at = 0; at < roundBytes(); at += Long.BYTES) {
       sources.set(ValueLayout.JAVA_LONG, at, random.nextLong());
     }
     registrations.add(store.register(HostMemory.of(sources)));
     registrations.add(store.register(HostMemory.of(targets)));
+  }
+
+  /** Returns the bytes of a round. */
+  long roundBytes() {
+    return Math.max(LEAST_ROUND_BYTES, BATCH * bytes);
   }
 
   /** Returns the side that puts all objects, under keys that are not in the store. */
@@ -48,7 +57,7 @@ final class MooncakeBatches implements AutoCloseable {
       remove();
       long round = rounds++;
       List<List<PutOp>> puts = new ArrayList<>();
-      for (int from = 0; from < ROUND_BYTES / bytes; from += BATCH) {
+      for (int from = 0; from < roundBytes() / bytes; from += BATCH) {
         List<ObjectKey> batch = new ArrayList<>();
         List<PutOp> put = new ArrayList<>();
         for (int i = from; i < from + BATCH; i++) {

@@ -3,10 +3,7 @@ package io.unifiedcache.backend.mooncake;
 import io.unifiedcache.api.Deadline;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -28,14 +25,12 @@ final class CallThreads {
   /** How long to sleep at most before looking again at a deadline whose clock is not the JVM's. */
   private static final long LONGEST_NAP = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private final ThreadPoolExecutor threads;
+  private final ThreadStack threads;
   private final Set<Call> calls = ConcurrentHashMap.newKeySet();
   private volatile boolean hurried;
 
   CallThreads(int count, ThreadFactory factory) {
-    threads =
-        new ThreadPoolExecutor(
-            count, count, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
+    threads = new ThreadStack(count, factory);
   }
 
   /**
@@ -57,18 +52,25 @@ final class CallThreads {
     Call call = new Call();
     Thread caller = Thread.currentThread();
     calls.add(call);
+    Throwable refusal = null;
     try {
-      threads.execute(
-          () -> {
-            if (call.begin()) {
-              carryOut(call, work);
-              LockSupport.unpark(caller);
-            }
-          });
-    } catch (RejectedExecutionException | OutOfMemoryError e) {
-      // No thread could be started, or the store has been closed for good.
+      boolean taken =
+          threads.execute(
+              () -> {
+                if (call.begin()) {
+                  carryOut(call, caller, work);
+                }
+              });
+      if (!taken) {
+        refusal = new IllegalStateException("the store has been closed");
+      }
+    } catch (OutOfMemoryError e) {
+      // No thread could be started.
+      refusal = e;
+    }
+    if (refusal != null) {
       calls.remove(call);
-      call.fail(e);
+      call.fail(refusal);
       call.end();
       return call;
     }
@@ -79,15 +81,16 @@ final class CallThreads {
     return call;
   }
 
-  private void carryOut(Call call, Consumer<Call> work) {
+  private void carryOut(Call call, Thread caller, Consumer<Call> work) {
     try {
       work.accept(call);
     } catch (RuntimeException | Error e) {
       LOG.warn("a call to the store ended unforeseen", e);
       call.fail(e);
     } finally {
-      calls.remove(call);
       call.end();
+      LockSupport.unpark(caller);
+      calls.remove(call);
     }
   }
 
@@ -123,7 +126,7 @@ final class CallThreads {
   /** Does something some time; false if it cannot be done. */
   boolean later(Runnable work) {
     try {
-      threads.execute(
+      return threads.execute(
           () -> {
             try {
               work.run();
@@ -131,8 +134,7 @@ final class CallThreads {
               LOG.warn("what the store does by itself ended unforeseen", e);
             }
           });
-      return true;
-    } catch (RejectedExecutionException | OutOfMemoryError e) {
+    } catch (OutOfMemoryError e) {
       LOG.debug("it cannot be done", e);
       return false;
     }
@@ -151,20 +153,6 @@ final class CallThreads {
 
   /** Waits for the end of the threads; tells whether they have ended in time. */
   boolean awaitEnd(long nanos) {
-    boolean interrupted = false;
-    long end = System.nanoTime() + nanos;
-    boolean ended = false;
-    while (true) {
-      try {
-        ended = threads.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-        break;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-    return ended;
+    return threads.awaitEnd(nanos);
   }
 }

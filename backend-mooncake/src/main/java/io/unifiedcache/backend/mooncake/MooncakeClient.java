@@ -82,7 +82,10 @@ interface MooncakeClient {
   /** Leaves the cluster; a segment that this client owns goes with it. */
   void close();
 
-  /** A client that takes objects in several pieces, and reads ranges of objects it holds open. */
+  /**
+   * A client that takes objects in several pieces, passes their groups on, and reads ranges of
+   * objects it holds open.
+   */
   interface Scattering extends MooncakeClient {
     /**
      * Holds objects open to be read: 0 or negative. A key that is held open already is not passed.

@@ -81,6 +81,7 @@ final class MooncakeStore implements CacheStore {
   private final Set<Capability> capabilities;
   private final boolean devices;
   private final @Nullable OpenObjects openObjects;
+  private final @Nullable IgnoredGroups ignoredGroups;
   private final CallThreads transfers;
   private final CallThreads control;
   private final ThreadFactory threads;
@@ -110,6 +111,17 @@ final class MooncakeStore implements CacheStore {
       Master master,
       CallThreads control,
       StoreContext context) {
+    this(client, description, settings, master, control, context, new IgnoredGroups(LOG::warn));
+  }
+
+  MooncakeStore(
+      MooncakeClient client,
+      String description,
+      MooncakeSettings settings,
+      Master master,
+      CallThreads control,
+      StoreContext context,
+      IgnoredGroups ignoredGroups) {
     Registrations registrations = new Registrations(client);
     this.master = master;
     this.description = description;
@@ -120,6 +132,7 @@ final class MooncakeStore implements CacheStore {
         client instanceof MooncakeClient.Scattering scattering
             ? new OpenObjects(scattering, settings.lease())
             : null;
+    this.ignoredGroups = client instanceof MooncakeClient.Scattering ? null : ignoredGroups;
     capabilities = capabilities(openObjects != null, devices);
     below =
         new Below(
@@ -244,6 +257,9 @@ final class MooncakeStore implements CacheStore {
       List<Entry> entries = new ArrayList<>(ops.size());
       for (int i = 0; i < ops.size(); i++) {
         entries.add(Entry.of(i, ops.get(i), devices));
+      }
+      if (ignoredGroups != null) {
+        ignoredGroups.see(entries);
       }
       BatchResult result =
           run(transfers, entries, by, (call, legal) -> new TransferCall(below, call).put(legal));
@@ -634,7 +650,8 @@ final class MooncakeStore implements CacheStore {
     if (objects == null || keys.isEmpty() || closed) {
       return;
     }
-    if (!control.later(() -> objects.close(keys))) {
+    List<String> last = objects.closeShared(keys);
+    if (!last.isEmpty() && !control.later(() -> objects.close(last))) {
       LOG.debug("the client is closed, and has let go of all");
     }
   }

@@ -27,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -376,6 +377,21 @@ class MooncakeStoreTest {
     }
     assertThat(store.put(puts, soon()).count(ObjectStatus.OK)).isEqualTo(3000);
     assertThat(client.calls.stream().filter("put"::equals)).hasSizeGreaterThan(5);
+  }
+
+  @Test
+  void put_groupsThatTheClientIgnores_areSpokenOfOnce() {
+    List<String> said = new ArrayList<>();
+    try (MooncakeStore ungrouped =
+        ScriptedStore.over(client, Map.of(), new IgnoredGroups(said::add))) {
+      assertThat(ungrouped.put(List.of(put("a", 1, 1)), soon()).isOk(0)).isTrue();
+      assertThat(said).as("of objects without a group").isEmpty();
+      for (String key : List.of("b", "c")) {
+        PutOp grouped = new PutOp(key(key), pieces(1, 1), Optional.of("the group"));
+        assertThat(ungrouped.put(List.of(grouped), soon()).isOk(0)).isTrue();
+      }
+    }
+    assertThat(said).singleElement().asString().contains("the group").contains("client=python");
   }
 
   @Test

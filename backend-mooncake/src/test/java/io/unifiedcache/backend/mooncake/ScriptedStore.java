@@ -25,6 +25,12 @@ final class ScriptedStore {
 
   /** Opens a store over a client, with some settings by name. */
   static MooncakeStore over(MooncakeClient client, Map<String, String> settings) {
+    return over(client, settings, new IgnoredGroups(message -> {}));
+  }
+
+  /** Opens a store that says what it has to of groups that are not passed on. */
+  static MooncakeStore over(
+      MooncakeClient client, Map<String, String> settings, IgnoredGroups ignoredGroups) {
     MooncakeSettings resolved = settings(settings, Map.of());
     StoreContext context = StoreContext.of("scripted");
     return new MooncakeStore(
@@ -33,7 +39,8 @@ final class ScriptedStore {
         resolved,
         new Master("127.0.0.1:1", 1),
         new CallThreads(1, context.threads()),
-        context);
+        context,
+        ignoredGroups);
   }
 
   /** Resolves settings by name; the master has an address unless it is set. */

@@ -1,0 +1,169 @@
+package io.unifiedcache.backend.mooncake;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Some threads that work off tasks in order. Of those that wait, the one that was at work last is
+ * the next to be: what it uses is still in a processor's caches, and one caller alone has one
+ * thread. Thread-safe.
+ */
+final class ThreadStack {
+  private final int count;
+  private final ThreadFactory factory;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition ended = lock.newCondition();
+
+  // Guarded by the lock. No task waits while a thread does.
+  private final Deque<Worker> waiting = new ArrayDeque<>();
+  private final Deque<Runnable> tasks = new ArrayDeque<>();
+  private int alive;
+  private boolean shutdown;
+
+  /**
+   * Creates threads, which begin when they are needed.
+   *
+   * @param count how many there are at most
+   */
+  ThreadStack(int count, ThreadFactory factory) {
+    this.count = count;
+    this.factory = factory;
+  }
+
+  /**
+   * Has a task done that throws nothing; false if it never will be, after {@link #shutdown}.
+   *
+   * @throws OutOfMemoryError if the thread that it takes cannot be begun
+   */
+  boolean execute(Runnable task) {
+    Worker idle;
+    lock.lock();
+    try {
+      if (shutdown) {
+        return false;
+      }
+      idle = waiting.pollLast();
+      if (idle == null) {
+        if (alive == count) {
+          tasks.add(task);
+        } else {
+          begin(new Worker(task));
+        }
+        return true;
+      }
+    } finally {
+      lock.unlock();
+    }
+    idle.give(task);
+    return true;
+  }
+
+  private void begin(Worker worker) {
+    worker.thread = factory.newThread(worker);
+    worker.thread.start();
+    alive++;
+  }
+
+  /** Takes no more tasks; ends the threads once those are done that were taken. */
+  void shutdown() {
+    lock.lock();
+    try {
+      shutdown = true;
+      waiting.forEach(Worker::end);
+      waiting.clear();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits for the end of the threads; tells whether they have ended in time. */
+  boolean awaitEnd(long nanos) {
+    boolean interrupted = false;
+    long end = System.nanoTime() + nanos;
+    lock.lock();
+    try {
+      long left;
+      while (alive > 0 && (left = end - System.nanoTime()) > 0) {
+        try {
+          long unused = ended.awaitNanos(left);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      return alive == 0;
+    } finally {
+      lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private final class Worker implements Runnable {
+    private @Nullable Thread thread;
+    private volatile @Nullable Runnable task;
+    private volatile boolean over;
+
+    Worker(Runnable first) {
+      task = first;
+    }
+
+    /** Gives a task to this one, which waits. */
+    void give(Runnable next) {
+      task = next;
+      LockSupport.unpark(thread);
+    }
+
+    /** Ends this one, which waits. */
+    void end() {
+      over = true;
+      LockSupport.unpark(thread);
+    }
+
+    @Override
+    public void run() {
+      @Nullable Runnable next;
+      while ((next = next()) != null) {
+        next.run();
+      }
+      lock.lock();
+      try {
+        alive--;
+        ended.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Waits for the next task; null if there will be none. */
+    private @Nullable Runnable next() {
+      Runnable next = task;
+      if (next == null) {
+        lock.lock();
+        try {
+          next = tasks.poll();
+          if (next != null) {
+            return next;
+          } else if (shutdown) {
+            return null;
+          }
+          waiting.addLast(this);
+        } finally {
+          lock.unlock();
+        }
+        while ((next = task) == null && !over) {
+          LockSupport.park(ThreadStack.this);
+          // Nothing asks for an interrupt, which would keep it from waiting.
+          boolean unused = Thread.interrupted();
+        }
+      }
+      task = null;
+      return next;
+    }
+  }
+}
