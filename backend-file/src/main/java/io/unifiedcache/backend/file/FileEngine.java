@@ -85,7 +85,7 @@ final class FileEngine {
             deleteLeftovers();
             begun = true;
           }
-          space.keepWithin(tuning);
+          space.keepWithin(tuning.capacity(), tuning.flush());
         });
   }
 

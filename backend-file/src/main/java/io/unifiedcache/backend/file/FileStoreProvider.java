@@ -65,6 +65,13 @@ public final class FileStoreProvider implements CacheStoreProvider {
               size -> size.bytes() >= 4 << 10 && size.bytes() <= Limits.MOST_CAPACITY)
           .withDefault(ByteSize.parse("16GiB"));
 
+  static final Option<ByteSize> LOW_WATERMARK =
+      Option.bytes(
+              "low-watermark",
+              "When less of the capacity than this is free, objects are evicted in the background,"
+                  + " so that puts need not; 0B leaves it to the puts that need the room.")
+          .withDefault(ByteSize.parse("0B"));
+
   static final Option<ByteSize> MIN_FREE =
       Option.bytes("min-free", "The bytes that the file system is left at least.")
           .withDefault(ByteSize.parse("256MiB"));
@@ -106,7 +113,16 @@ public final class FileStoreProvider implements CacheStoreProvider {
   @Override
   public List<Option<?>> options() {
     return List.of(
-        ROOT, FORMAT, CAPACITY, MIN_FREE, SEGMENT, MODE, DURABILITY, CHECKSUM, IO_THREADS);
+        ROOT,
+        FORMAT,
+        CAPACITY,
+        LOW_WATERMARK,
+        MIN_FREE,
+        SEGMENT,
+        MODE,
+        DURABILITY,
+        CHECKSUM,
+        IO_THREADS);
   }
 
   @Override
@@ -143,6 +159,8 @@ public final class FileStoreProvider implements CacheStoreProvider {
     String wrong = null;
     if (settings.isSet(CAPACITY)) {
       wrong = "capacity, which SGLang's own settings bound";
+    } else if (settings.isSet(LOW_WATERMARK)) {
+      wrong = "low-watermark, since nothing is evicted";
     } else if (settings.isSet(SEGMENT)) {
       wrong = "segment, since every object is a file";
     } else if (settings.isSet(CHECKSUM) && settings.get(CHECKSUM)) {
@@ -182,8 +200,16 @@ public final class FileStoreProvider implements CacheStoreProvider {
   }
 
   private static Tuning tuning(Settings settings) {
+    ByteSize capacity = settings.get(CAPACITY);
+    ByteSize lowWatermark = settings.get(LOW_WATERMARK);
+    if (lowWatermark.bytes() >= capacity.bytes()) {
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "low-watermark=%s has to be less than capacity=%s".formatted(lowWatermark, capacity));
+    }
     return new Tuning(
-        settings.get(CAPACITY).bytes(),
+        capacity.bytes(),
+        lowWatermark.bytes(),
         settings.get(MIN_FREE).bytes(),
         settings.get(SEGMENT).bytes(),
         settings.get(CHECKSUM),

@@ -12,7 +12,6 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
-import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -48,7 +47,9 @@ final class LocalDisk implements Disk {
     FileChannel channel = FileChannel.open(path, options, attributes);
     try {
       if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
-        throw new FileSystemException(path.toString(), null, "is not a regular file");
+        throw Files.notExists(path, LinkOption.NOFOLLOW_LINKS)
+            ? new NoSuchFileException(path.toString(), null, "deleted while it was opened")
+            : new FileSystemException(path.toString(), null, "is not a regular file");
       }
       return new LocalFile(channel);
     } catch (IOException | RuntimeException e) {

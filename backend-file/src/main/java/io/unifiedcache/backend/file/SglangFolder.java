@@ -102,6 +102,9 @@ final class SglangFolder implements Closeable {
         opened = begun;
       }
       return opened;
+    } catch (NoSuchFileException e) {
+      LOG.debug("another process has deleted {}", path, e);
+      return null;
     } finally {
       if (opened == null) {
         System.clearProperty(CLAIM + writer);

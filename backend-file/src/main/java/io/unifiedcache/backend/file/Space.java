@@ -272,12 +272,12 @@ final class Space implements Closeable {
     }
   }
 
-  /** Evicts the objects unused for longest until the live ones keep to the budget. */
-  void keepWithin(Tuning tuning) throws IOException {
+  /** Evicts the objects unused for longest until the live ones have no more than so many bytes. */
+  void keepWithin(long bytes, boolean flush) throws IOException {
     List<LogEntry> entries = new ArrayList<>();
     state.lock();
     try {
-      long left = index.liveBytes() - tuning.capacity();
+      long left = index.liveBytes() - bytes;
       for (StoredObject object = index.oldest();
           object != null && left > 0;
           object = object.newer) {
@@ -287,7 +287,7 @@ final class Space implements Closeable {
     } finally {
       state.unlock();
     }
-    log.change(entries, tuning.flush());
+    log.change(entries, flush);
   }
 
   /** Evicts what is in the segment of this process that has the least in it. */

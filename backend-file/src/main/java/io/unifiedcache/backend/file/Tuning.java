@@ -4,6 +4,7 @@ package io.unifiedcache.backend.file;
  * How one user of a folder wants its objects stored.
  *
  * @param capacity the most bytes of live objects, those of all users together
+ * @param lowWatermark how much of the capacity is to be free, without a put having to make it so
  * @param minFree the bytes that the file system is left
  * @param segmentBytes the size of a new segment file
  * @param checksum whether payloads are summed up and held against their sums
@@ -11,7 +12,13 @@ package io.unifiedcache.backend.file;
  * @param lanes segments that are to be written at the same time
  */
 record Tuning(
-    long capacity, long minFree, long segmentBytes, boolean checksum, boolean flush, int lanes) {
+    long capacity,
+    long lowWatermark,
+    long minFree,
+    long segmentBytes,
+    boolean checksum,
+    boolean flush,
+    int lanes) {
   private static final int MOST_LANES = 4;
   private static final long LEAST_SEGMENT = 4L << 20;
   private static final long MOST_SEGMENTS = 64;

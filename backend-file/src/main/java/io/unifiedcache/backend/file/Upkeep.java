@@ -11,8 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What is done now and then, after a call and not for it: recency is written down, the disk is
- * looked after, segments that nothing needs are deleted.
+ * What is done now and then, after a call and not for it: recency is written down, objects are
+ * evicted below the low watermark, the disk is looked after, segments that nothing needs are
+ * deleted.
  *
  * <p>Thread-safe.
  */
@@ -55,6 +56,9 @@ final class Upkeep {
           () -> {
             if (touches) {
               log.change(touched(), /* flush= */ false);
+            }
+            if (tuning.lowWatermark() > 0) {
+              space.keepWithin(tuning.capacity() - tuning.lowWatermark(), /* flush= */ false);
             }
             if (space.bytesShort(tuning) > 0) {
               space.keepToWritten();

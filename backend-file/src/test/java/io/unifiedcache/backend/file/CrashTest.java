@@ -40,14 +40,14 @@ class CrashTest {
             @Override
             void before(String step) throws IOException {
               super.before(step);
-              if (steps.get() == last && !step.startsWith("write")) {
+              if (step() == last && !step.startsWith("write")) {
                 cut();
               }
             }
 
             @Override
             int partOf(int bytes) {
-              return steps.get() == last ? bytes / 2 : bytes;
+              return step() == last ? bytes / 2 : bytes;
             }
 
             @Override

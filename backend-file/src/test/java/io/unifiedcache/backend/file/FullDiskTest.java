@@ -1,16 +1,21 @@
 package io.unifiedcache.backend.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.ObjectStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -80,6 +85,40 @@ class FullDiskTest {
       Stores.expect(store, "third", Stores.bytes(BYTES, 3));
       assertThat(store.stats().objects()).isEqualTo(1);
     }
+  }
+
+  @Test
+  void lowWatermark_isKeptFreeAfterCalls() {
+    Path root = folder.resolve("store");
+    try (FileStore store =
+        Stores.open(root, Map.of("capacity", "1MiB", "low-watermark", "256KiB"))) {
+      for (int i = 0; i < 1024 * 1024 / BYTES; i++) {
+        Stores.putOk(store, "key-" + i, Stores.bytes(BYTES, i));
+      }
+      // Upkeep comes after calls, once a second.
+      Deadline by = Deadline.after(Duration.ofSeconds(20));
+      while (store.stats().liveBytes() > 768 << 10 && !by.hasPassed()) {
+        LockSupport.parkNanos(1_000_000);
+        assertThat(Stores.exists(store, "never")).isFalse();
+      }
+      long live = store.stats().liveBytes();
+      assertThat(live).isBetween((768L << 10) - BYTES, 768L << 10);
+      assertThat(Stores.exists(store, "key-0")).as("what was unused for longest").isFalse();
+      long last = 1024 * 1024 / BYTES - 1;
+      assertThat(Stores.exists(store, "key-" + last)).as("what was put last").isTrue();
+      assertThat(store.stats().evicted()).isEqualTo(last + 1 - store.stats().objects());
+    }
+  }
+
+  @Test
+  void lowWatermark_beyondTheCapacity_isRefused() {
+    assertThatThrownBy(
+            () ->
+                Stores.open(
+                    folder.resolve("store"), Map.of("capacity", "1MiB", "low-watermark", "1MiB")))
+        .isInstanceOf(CacheException.class)
+        .hasMessageContaining("low-watermark=1MiB")
+        .hasMessageContaining("capacity=1MiB");
   }
 
   @Test
