@@ -34,12 +34,15 @@ abstract class Teeth {
    */
   private static final int ATTEMPTS = 3;
 
+  private static final int PROCESSES = 4;
+
   private final String part = System.getProperty("mutant", "");
   private final List<TeethProcess> processes;
 
   Teeth() {
     // A mutant mostly waits, and what it wastes is seen only if it has a process for itself.
-    processes = part.isEmpty() ? List.of(new TeethProcess(), new TeethProcess()) : List.of();
+    processes =
+        part.isEmpty() ? Stream.generate(TeethProcess::new).limit(PROCESSES).toList() : List.of();
   }
 
   /** Returns the broken ones, always in the same order. */
