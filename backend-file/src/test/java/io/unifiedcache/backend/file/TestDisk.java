@@ -18,7 +18,7 @@ class TestDisk implements Disk {
   /** Counts the steps that change something. */
   final AtomicInteger steps = new AtomicInteger();
 
-  private final ThreadLocal<Integer> step = ThreadLocal.withInitial(() -> 0);
+  private final ThreadLocal<Integer> current = ThreadLocal.withInitial(() -> 0);
 
   /** How many bytes may still be written beyond the ends of files. */
   volatile long room = Long.MAX_VALUE;
@@ -29,12 +29,12 @@ class TestDisk implements Disk {
 
   /** Called before each step that changes something; for a write it may write a part of it. */
   void before(String step) throws IOException {
-    step.set(steps.incrementAndGet());
+    current.set(steps.incrementAndGet());
   }
 
   /** Returns which step of all the calling thread is at, counted from 1. */
   int step() {
-    return step.get();
+    return current.get();
   }
 
   /** Called before each read. */
