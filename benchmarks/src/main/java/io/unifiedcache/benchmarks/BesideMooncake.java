@@ -2,8 +2,6 @@ package io.unifiedcache.benchmarks;
 
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.CacheStoreProvider;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.benchmarks.Engine.Shape;
 import io.unifiedcache.benchmarks.Table.Goal;
 import io.unifiedcache.linker.Backends;
@@ -61,11 +59,8 @@ public final class BesideMooncake {
       measures.addAll(List.of("64KiB", "1MiB", "4MiB", "layers"));
     }
     Table table = new Table(System.out);
-    CacheStoreProvider provider = Backends.discover().named("mooncake");
     try (CacheStore store =
-        provider.open(
-            SettingsSources.of(settings).resolve(provider.options()),
-            StoreContext.of("benchmark"))) {
+        Backends.discover().open("mooncake", SettingsSources.of(settings), "benchmark")) {
       for (String measure : measures) {
         switch (measure) {
           case "64KiB" -> batches(store, master, python, settings, "64 KiB", 64 << 10, table);

@@ -17,8 +17,6 @@ import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.CacheStoreProvider;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.Backends;
 import io.unifiedcache.linker.SettingsSources;
 import io.unifiedcache.linker.UnifiedCache;
@@ -121,16 +119,16 @@ final class Engine implements AutoCloseable {
 
   /** Opens a memory store that copies with as many threads as the plain copies do. */
   static CacheStore openStore(long capacity) {
-    CacheStoreProvider provider = Backends.discover().named("memory");
-    return provider.open(
-        SettingsSources.of(
+    return Backends.discover()
+        .open(
+            "memory",
+            SettingsSources.of(
                 Map.of(
                     "capacity",
                     Long.toString(Math.max(capacity, 64 << 20)),
                     "copy-threads",
-                    Integer.toString(COPY_THREADS)))
-            .resolve(provider.options()),
-        StoreContext.of("benchmark"));
+                    Integer.toString(COPY_THREADS))),
+            "benchmark");
   }
 
   /** Returns the identity of a rank. */

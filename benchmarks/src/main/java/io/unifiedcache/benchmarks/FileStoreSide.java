@@ -6,11 +6,9 @@ import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.Backends;
 import io.unifiedcache.linker.SettingsSources;
 import java.io.IOException;
@@ -72,11 +70,9 @@ final class FileStoreSide implements FileSide {
 
   /** Opens a file store with two threads for two cores, as it does by default. */
   static CacheStore open(Path folder, Map<String, String> options) {
-    CacheStoreProvider provider = Backends.discover().named("file");
     Map<String, String> all = new HashMap<>(options);
     all.put("root", folder.toString());
-    return provider.open(
-        SettingsSources.of(all).resolve(provider.options()), StoreContext.of("benchmark"));
+    return Backends.discover().open("file", SettingsSources.of(all), "benchmark");
   }
 
   private Opened opened() {

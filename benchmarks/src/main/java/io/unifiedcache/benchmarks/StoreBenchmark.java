@@ -6,11 +6,9 @@ import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.Backends;
 import io.unifiedcache.linker.SettingsSources;
 import java.lang.foreign.Arena;
@@ -67,11 +65,11 @@ public class StoreBenchmark {
   private CacheStore store = open(BATCH);
 
   private static CacheStore open(long capacity) {
-    CacheStoreProvider provider = Backends.discover().named("memory");
-    return provider.open(
-        SettingsSources.of(Map.of("capacity", Long.toString(Math.max(capacity, 1L << 30))))
-            .resolve(provider.options()),
-        StoreContext.of("benchmark"));
+    return Backends.discover()
+        .open(
+            "memory",
+            SettingsSources.of(Map.of("capacity", Long.toString(Math.max(capacity, 1L << 30)))),
+            "benchmark");
   }
 
   /** Makes memory that both sides have used before, and stores the objects that get reads. */

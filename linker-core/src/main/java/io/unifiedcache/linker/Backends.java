@@ -2,7 +2,9 @@ package io.unifiedcache.linker;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
+import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.config.NearestName;
 import io.unifiedcache.linker.discovery.ProviderSearch;
 import java.util.ArrayList;
@@ -124,6 +126,20 @@ public final class Backends {
   /** Returns the backends that could not be loaded, in the order in which they were met. */
   public List<Broken> broken() {
     return broken;
+  }
+
+  /**
+   * Opens a store of the backend of the given name, without a linker over it.
+   *
+   * @param settings the settings of the backend and no others
+   * @param instance names the store in logs and threads
+   * @throws CacheException as {@link #named} and as the backend itself does
+   * @throws SettingsException if the backend does not take the settings, with all that is wrong
+   *     with them (rule {@code settings.strict})
+   */
+  public CacheStore open(String name, SettingsSources settings, String instance) {
+    CacheStoreProvider provider = named(name);
+    return provider.open(settings.resolve(provider.options()), StoreContext.of(instance));
   }
 
   /**

@@ -385,6 +385,22 @@ class UnifiedCacheTest {
     assertThat(interrupted.await(20, TimeUnit.SECONDS)).as("it is asked to stop").isTrue();
   }
 
+  @Test
+  void openOfBackends_opensAStoreWithoutALinker() {
+    Backends backends = Backends.of(List.of(new Backends.Found("stub", provider, "this test")));
+    SettingsSources settings = SettingsSources.of(Map.of("capacity", "2GiB"));
+
+    assertThat(backends.open("stub", settings, "mine")).isSameAs(store);
+
+    assertThat(provider.opened.getFirst().get(CAPACITY)).isEqualTo(ByteSize.parse("2GiB"));
+    assertThat(provider.contexts.getFirst().instance()).isEqualTo("mine");
+    SettingsSources wrong = SettingsSources.of(Map.of("capacty", "3"));
+    assertThatThrownBy(() -> backends.open("stub", wrong, "mine"))
+        .isInstanceOf(SettingsException.class)
+        .hasMessageContaining("capacty");
+    assertThat(provider.opened).hasSize(1);
+  }
+
   private static ThrowableAssert<CacheException> assertRefused(Supplier<CacheLinker> opening) {
     CacheException refusal = catchThrowableOfType(CacheException.class, opening::get);
     assertThat(refusal.code()).isEqualTo(FailureCode.REFUSED);

@@ -47,8 +47,22 @@ public final class PoolLayouts {
   private PoolLayouts() {}
 
   /**
+   * Returns a pool with slots of its own whose page is two objects, all layers' keys and all
+   * layers' values.
+   *
+   * @param keys one buffer per layer
+   * @param values one buffer per layer, in the same order of layers
+   * @throws IllegalArgumentException if keys and values do not have the same layers
+   */
+  public static DevicePool keysAndValues(
+      PoolName name, List<LayerBuffer> keys, List<LayerBuffer> values) {
+    return keysAndValues(name, name, keys, values);
+  }
+
+  /**
    * Returns a pool whose page is two objects, all layers' keys and all layers' values.
    *
+   * @param source whose slots it takes
    * @param keys one buffer per layer
    * @param values one buffer per layer, in the same order of layers
    * @throws IllegalArgumentException if keys and values do not have the same layers
@@ -104,6 +118,13 @@ public final class PoolLayouts {
     return new DevicePool(name, source, List.of(new Component(KEYS, latents)));
   }
 
+  /**
+   * Returns a pool with slots of its own whose page is one object, its buffers in the given order.
+   */
+  public static DevicePool packed(PoolName name, List<LayerBuffer> buffers) {
+    return packed(name, name, buffers);
+  }
+
   /** Returns a pool whose page is one object, its buffers in the given order. */
   public static DevicePool packed(PoolName name, PoolName source, List<LayerBuffer> buffers) {
     return new DevicePool(name, source, List.of(new Component(Component.PACKED, buffers)));
@@ -145,7 +166,7 @@ public final class PoolLayouts {
     for (Component component : mamba(name, temporal, convolutions).components()) {
       buffers.addAll(component.buffers());
     }
-    return packed(name, name, buffers);
+    return packed(name, buffers);
   }
 
   private static List<LayerBuffer> concat(List<LayerBuffer> first, List<LayerBuffer> second) {

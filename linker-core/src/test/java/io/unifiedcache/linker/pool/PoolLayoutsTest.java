@@ -36,6 +36,9 @@ class PoolLayoutsTest {
     assertThat(pool.components())
         .containsExactly(new Component("k", keys), new Component("v", values));
     assertThat(pool.pageBytes()).isEqualTo(3 * 8 + 3 * 6);
+    assertThat(PoolLayouts.keysAndValues(PoolName.KV, keys, values)).isEqualTo(pool);
+    assertThat(PoolLayouts.packed(PoolName.KV, keys))
+        .isEqualTo(PoolLayouts.packed(PoolName.KV, PoolName.KV, keys));
     assertThat(pool.slots()).isEqualTo(4);
   }
 

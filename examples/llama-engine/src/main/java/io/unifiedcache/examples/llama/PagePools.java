@@ -72,7 +72,6 @@ final class PagePools {
   private DevicePool pool(PoolName name, IntPredicate has) {
     return PoolLayouts.keysAndValues(
         name,
-        name,
         keys.stream().filter(buffer -> has.test(buffer.layer())).toList(),
         values.stream().filter(buffer -> has.test(buffer.layer())).toList());
   }

@@ -3,8 +3,6 @@ package io.unifiedcache.examples.llama;
 import static io.unifiedcache.examples.llama.LlamaEngine.PAGE_TOKENS;
 
 import io.unifiedcache.api.store.CacheStore;
-import io.unifiedcache.api.store.CacheStoreProvider;
-import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.Backends;
 import java.util.Arrays;
 import java.util.Locale;
@@ -53,10 +51,8 @@ final class RatioCommand implements Runnable {
 
   @Override
   public void run() {
-    CacheStoreProvider provider = Backends.discover().named(backend);
     try (CacheStore store =
-            provider.open(
-                settings.of(backend).resolve(provider.options()), StoreContext.of("llama-engine"));
+            Backends.discover().open(backend, settings.of(backend), "llama-engine");
         LlamaModel model = options.load()) {
       int[] prompt = TokenRanges.first(tokens).of(model.tokens(options.text()));
       double[] ratios = new double[rounds];
