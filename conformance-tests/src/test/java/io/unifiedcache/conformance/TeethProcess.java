@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A process that tries some of the broken ones, one after the other. */
@@ -69,8 +70,18 @@ final class TeethProcess implements AutoCloseable {
 
   @Override
   public void close() {
-    if (process != null) {
-      process.destroyForcibly();
+    Process started = process;
+    if (started == null) {
+      return;
+    }
+    try {
+      // It deletes its folders when it ends, which it does by itself when all have been tried.
+      if (!started.waitFor(20, TimeUnit.SECONDS)) {
+        started.destroyForcibly();
+      }
+    } catch (InterruptedException e) {
+      started.destroyForcibly();
+      Thread.currentThread().interrupt();
     }
   }
 
