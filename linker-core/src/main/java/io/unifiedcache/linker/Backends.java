@@ -2,6 +2,7 @@ package io.unifiedcache.linker;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.StoreContext;
@@ -133,13 +134,34 @@ public final class Backends {
    *
    * @param settings the settings of the backend and no others
    * @param instance names the store in logs and threads
-   * @throws CacheException as {@link #named} and as the backend itself does
+   * @throws CacheException as {@link #named} and as the backend itself does; with code {@code
+   *     INTERNAL} if that throws anything else, or opens nothing
    * @throws SettingsException if the backend does not take the settings, with all that is wrong
    *     with them (rule {@code settings.strict})
    */
   public CacheStore open(String name, SettingsSources settings, String instance) {
     CacheStoreProvider provider = named(name);
-    return provider.open(settings.resolve(provider.options()), StoreContext.of(instance));
+    return open(name, provider, settings.resolve(provider.options()), StoreContext.of(instance));
+  }
+
+  /** Opens a store; whatever goes wrong is a {@code CacheException} that names the backend. */
+  static CacheStore open(
+      String backend, CacheStoreProvider provider, Settings own, StoreContext context) {
+    CacheStore opened;
+    try {
+      opened = provider.open(own, context);
+    } catch (CacheException e) {
+      throw e;
+    } catch (RuntimeException | LinkageError e) {
+      // A missing native library is a LinkageError.
+      throw new CacheException(
+          FailureCode.INTERNAL, "backend " + backend + " could not be opened: " + e, e);
+    }
+    if (opened == null) {
+      throw new CacheException(
+          FailureCode.INTERNAL, "backend " + backend + " opened no store, but returned null");
+    }
+    return opened;
   }
 
   /**

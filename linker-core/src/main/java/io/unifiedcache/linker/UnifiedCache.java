@@ -258,7 +258,7 @@ public final class UnifiedCache {
       StoreContext context = new StoreContext(instance, clock, threads);
       String name = backend;
       return new StoreSource(
-          capabilitiesOf(provider), () -> openStore(name, provider, own, context));
+          capabilitiesOf(provider), () -> Backends.open(name, provider, own, context));
     }
 
     private Set<Capability> capabilitiesOf(CacheStoreProvider provider) {
@@ -268,25 +268,6 @@ public final class UnifiedCache {
         throw new CacheException(
             FailureCode.INTERNAL, "backend " + backend + " does not tell what it offers: " + e, e);
       }
-    }
-
-    private static CacheStore openStore(
-        String backend, CacheStoreProvider provider, Settings own, StoreContext context) {
-      CacheStore opened;
-      try {
-        opened = provider.open(own, context);
-      } catch (CacheException e) {
-        throw e;
-      } catch (RuntimeException | LinkageError e) {
-        // A missing native library is a LinkageError.
-        throw new CacheException(
-            FailureCode.INTERNAL, "backend " + backend + " could not be opened: " + e, e);
-      }
-      if (opened == null) {
-        throw new CacheException(
-            FailureCode.INTERNAL, "backend " + backend + " opened no store, but returned null");
-      }
-      return opened;
     }
 
     private CacheLinker link(KeyLayout layout, Supplier<CacheLinker> opening) {

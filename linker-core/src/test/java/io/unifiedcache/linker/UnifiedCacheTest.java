@@ -399,6 +399,15 @@ class UnifiedCacheTest {
         .isInstanceOf(SettingsException.class)
         .hasMessageContaining("capacty");
     assertThat(provider.opened).hasSize(1);
+
+    provider.opening =
+        (own, context) -> {
+          throw new UnsatisfiedLinkError("libstub.so is not there");
+        };
+    assertThatThrownBy(() -> backends.open("stub", settings, "mine"))
+        .isInstanceOf(CacheException.class)
+        .hasMessageContaining("backend stub could not be opened")
+        .hasMessageContaining("libstub.so is not there");
   }
 
   private static ThrowableAssert<CacheException> assertRefused(Supplier<CacheLinker> opening) {
