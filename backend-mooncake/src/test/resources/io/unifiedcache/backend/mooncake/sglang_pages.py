@@ -2,7 +2,8 @@
 
 What is SGLang's: MooncakeStore, MooncakeDirectLinker, its layer counter, the views of device pools,
 and whatever these import of the storage interface. What is not there without a GPU or without a
-model (kernels, model configurations, the engine's memory pools and its state) is played by stand-ins.
+model (kernels, model configurations, the engine's memory pools and its state) is played by stand-ins;
+so is PyTorch where it is not installed, by arrays of NumPy that have an address.
 
     sglang_pages.py store|linker put|get MASTER MODEL TAG LAYERS PIECE_BYTES PAGE_KEY...
 
@@ -20,8 +21,6 @@ import sys
 import types
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import torch  # noqa: E402
 
 MEM_CACHE = "sglang.srt.mem_cache"
 LINKER = MEM_CACHE + ".storage.mooncake_store.mooncake_direct_linker"
@@ -86,6 +85,58 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         pass
+
+
+def arrays_as_torch():
+    """Returns a module like torch whose tensors are arrays: all that the classes compute with them."""
+    import numpy
+
+    class Tensor(numpy.ndarray):
+        def data_ptr(self):
+            return self.ctypes.data
+
+        def untyped_storage(self):
+            return types.SimpleNamespace(data_ptr=self.data_ptr, nbytes=lambda: self.nbytes)
+
+        def numel(self):
+            return self.size
+
+        def element_size(self):
+            return self.itemsize
+
+        def stride(self, dimension):
+            return self.strides[dimension] // self.itemsize
+
+        def detach(self):
+            return self
+
+        def to(self, device, dtype):
+            return self.astype(dtype)
+
+        def contiguous(self):
+            return numpy.ascontiguousarray(self).view(Tensor)
+
+        def numpy(self):
+            return self.view(numpy.ndarray)
+
+        def remainder(self, divisor):
+            return self % divisor
+
+    module = StandIn("torch")
+    module.Tensor = Tensor
+    module.uint8, module.int64 = numpy.uint8, numpy.int64
+    module.arange = lambda end: numpy.arange(end).view(Tensor)
+    module.zeros = lambda shape, dtype: numpy.zeros(shape, dtype).view(Tensor)
+    module.frombuffer = lambda data, dtype: numpy.frombuffer(data, dtype).view(Tensor)
+    module.any, module.equal = numpy.any, numpy.array_equal
+    module.distributed = types.SimpleNamespace(is_available=lambda: False)
+    return module
+
+
+if importlib.util.find_spec("torch") is None:
+    sys.modules["torch"] = arrays_as_torch()
+
+import torch  # noqa: E402
 
 
 class Event:
