@@ -34,11 +34,22 @@ final class Answers {
 
   static final long RPC_TIMEOUT = -901;
 
+  /** The tenant has used up what it may store, and nothing of it could go. */
+  static final long TENANT_FULL = -1700;
+
+  /** The master keeps tenants apart, and does not know this one. */
+  static final long TENANT_UNKNOWN = -1701;
+
   private Answers() {}
 
   /** Tells whether a number says that there is no object to be read. */
   static boolean isAbsent(long number) {
     return number == OBJECT_NOT_FOUND || number == REPLICA_NOT_READY;
+  }
+
+  /** Tells whether a number says that there is no room, which may pass. */
+  static boolean isFull(long number) {
+    return number == NO_SPACE || number == TENANT_FULL;
   }
 
   /** Returns the failure that a negative number stands for; it keeps the number. */
@@ -52,9 +63,9 @@ final class Answers {
 
   /** Returns the kind of failure that a number stands for. */
   static FailureCode code(long number) {
-    if (number == NO_SPACE) {
+    if (isFull(number)) {
       return FailureCode.NO_SPACE;
-    } else if (number == INVALID_PARAMS) {
+    } else if (number == INVALID_PARAMS || number == TENANT_UNKNOWN) {
       return FailureCode.REFUSED;
     } else if (number == LEASED || number == REPLICA_NOT_READY) {
       return FailureCode.BUSY;
@@ -99,6 +110,10 @@ final class Answers {
       return "the master does not answer, or is of another version";
     } else if (number == RPC_TIMEOUT) {
       return "the master does not answer in time";
+    } else if (number == TENANT_FULL) {
+      return "the tenant (tenant_id) has used up its quota, and all it has is leased or pinned";
+    } else if (number == TENANT_UNKNOWN) {
+      return "the master has no quota for this tenant (tenant_id), and stores nothing without one";
     }
     return "an error of Mooncake's own";
   }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.DatagramSocket;
+import java.net.HttpURLConnection;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -14,28 +15,39 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.net.URISyntaxException;
-import java.net.URLConnection;
+import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.OptionalLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** The master of a cluster, as far as it can be asked without Mooncake's client. */
 final class Master {
   private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
+  /** The tenant whose keys the HTTP interface lists, where a master keeps tenants apart. */
+  private static final String LISTED_TENANT = "default";
+
+  private static final Pattern TENANT_BYTES = Pattern.compile("\"charged_bytes\"\\s*:\\s*(\\d+)");
+
   private final String address;
   private final int httpPort;
+  private final String tenant;
 
   /**
    * Creates it; nothing is asked yet.
    *
    * @param address the host and port, or whatever else Mooncake takes
    * @param httpPort the port of its HTTP interface
+   * @param tenant the tenant whose keys are meant, or empty for Mooncake's default
    */
-  Master(String address, int httpPort) {
+  Master(String address, int httpPort, String tenant) {
     this.address = address;
     this.httpPort = httpPort;
+    this.tenant = tenant.isEmpty() ? LISTED_TENANT : tenant;
   }
 
   /** Returns the address as one of a socket; null if it is of another kind, such as etcd's. */
@@ -114,25 +126,59 @@ final class Master {
   }
 
   /**
-   * Counts the keys that begin with a prefix, by the master's HTTP interface. Keys that contain
-   * line breaks may count more than once.
+   * Counts the keys of the tenant that begin with a prefix, by the master's HTTP interface. Keys
+   * that contain line breaks may count more than once.
    *
-   * @throws IOException if the interface does not answer
+   * @throws IOException if the interface does not answer, or does not tell of this tenant's keys
    */
   long countKeys(String prefix) throws IOException {
+    OptionalLong tenantBytes = tenant.equals(LISTED_TENANT) ? OptionalLong.empty() : tenantBytes();
+    if (tenantBytes.isEmpty()) {
+      try (InputStream lines =
+          new BufferedInputStream(connect("/get_all_keys").getInputStream(), 1 << 16)) {
+        return countLines(lines, prefix.getBytes(StandardCharsets.UTF_8));
+      }
+    } else if (tenantBytes.getAsLong() == 0) {
+      return 0;
+    }
+    throw new IOException(
+        "it lists the keys of no tenant but %s, and %s (tenant_id) has objects of %d bytes"
+            .formatted(LISTED_TENANT, tenant, tenantBytes.getAsLong()));
+  }
+
+  /** Returns the bytes of all objects of the tenant; empty if the master keeps none apart. */
+  private OptionalLong tenantBytes() throws IOException {
+    HttpURLConnection connection =
+        connect(
+            "/api/v1/tenant_quotas?tenant_id=" + URLEncoder.encode(tenant, StandardCharsets.UTF_8));
+    if (connection.getResponseCode() == HttpURLConnection.HTTP_OK) {
+      try (InputStream body = connection.getInputStream()) {
+        String text = new String(body.readAllBytes(), StandardCharsets.UTF_8);
+        Matcher bytes = TENANT_BYTES.matcher(text);
+        if (bytes.find()) {
+          return OptionalLong.of(Long.parseLong(bytes.group(1)));
+        }
+        throw new IOException("it does not say what tenant " + tenant + " has: " + text);
+      }
+    }
+    try (InputStream body = connection.getErrorStream()) {
+      String text = body == null ? "" : new String(body.readAllBytes(), StandardCharsets.UTF_8);
+      // A tenant that is not registered has nothing; otherwise it knows no tenants, or of none now.
+      return text.contains("OBJECT_NOT_FOUND") ? OptionalLong.of(0) : OptionalLong.empty();
+    }
+  }
+
+  private HttpURLConnection connect(String path) throws IOException {
     InetSocketAddress socket = socket();
     if (socket == null) {
       throw new IOException("no host is known of the master " + address);
     }
-    URLConnection connection =
-        URI.create("http://" + hostOf(socket) + ":" + httpPort + "/get_all_keys")
-            .toURL()
-            .openConnection();
+    var connection =
+        (HttpURLConnection)
+            URI.create("http://" + hostOf(socket) + ":" + httpPort + path).toURL().openConnection();
     connection.setConnectTimeout((int) TIMEOUT.toMillis());
     connection.setReadTimeout((int) TIMEOUT.toMillis());
-    try (InputStream lines = new BufferedInputStream(connection.getInputStream(), 1 << 16)) {
-      return countLines(lines, prefix.getBytes(StandardCharsets.UTF_8));
-    }
+    return connection;
   }
 
   private static String hostOf(InetSocketAddress socket) {

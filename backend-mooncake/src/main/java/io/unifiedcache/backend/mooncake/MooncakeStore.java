@@ -150,7 +150,10 @@ final class MooncakeStore implements CacheStore {
   /** Opens a store. */
   static MooncakeStore open(MooncakeSettings settings, StoreContext context) {
     Master master =
-        new Master(settings.setup().masterServerAddress(), settings.masterMetricsPort());
+        new Master(
+            settings.setup().masterServerAddress(),
+            settings.masterMetricsPort(),
+            settings.setup().tenant());
     CallThreads control = new CallThreads(CONTROL_THREADS, context.threads());
     AtomicReference<@Nullable Object> answer = new AtomicReference<>();
     Call call =
@@ -441,7 +444,7 @@ final class MooncakeStore implements CacheStore {
           FailureCode.UNREACHABLE,
           "%d objects under %s were removed; whether leased ones are left is not known, since the"
                   .formatted(answer, prefix)
-              + " master's HTTP interface (master_metrics_port) does not answer: "
+              + " master's HTTP interface (master_metrics_port) does not tell: "
               + e,
           e);
     }

@@ -315,7 +315,7 @@ final class TransferCall {
       Entry entry = chunk.get(i);
       if (answers[i] >= 0 || answers[i] == Answers.OBJECT_EXISTS) {
         answered.add(entry);
-      } else if (answers[i] == Answers.NO_SPACE && again) {
+      } else if (Answers.isFull(answers[i]) && again) {
         left.add(entry);
       } else {
         fail(entry, "put", answers[i], MemoryState.UNTOUCHED);

@@ -19,6 +19,8 @@ class AnswersTest {
     "-801, CORRUPT, false",
     "-900, UNREACHABLE, true",
     "-901, UNREACHABLE, true",
+    "-1700, NO_SPACE, true",
+    "-1701, REFUSED, false",
     "-1, INTERNAL, false",
     "-1234, INTERNAL, false",
   })

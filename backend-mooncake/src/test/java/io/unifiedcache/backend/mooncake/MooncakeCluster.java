@@ -40,6 +40,7 @@ final class MooncakeCluster
   private final Map<String, String> masterFlags = new TreeMap<>();
   private long segmentBytes = 512L << 20;
   private long leaseMillis;
+  private @Nullable String tenants;
 
   private @Nullable Path folder;
   private int rpcPort;
@@ -60,6 +61,20 @@ final class MooncakeCluster
   MooncakeCluster flag(String name, String value) {
     masterFlags.put(name, value);
     return this;
+  }
+
+  /** Has the master keep tenants apart, and lets each of these store so many bytes. */
+  MooncakeCluster tenants(long quotaBytes, String... names) {
+    StringBuilder yaml = new StringBuilder("version: 1\ntenants:\n");
+    for (String name : names) {
+      yaml.append("  - name: ")
+          .append(name)
+          .append("\n    quota: ")
+          .append(quotaBytes)
+          .append("B\n");
+    }
+    tenants = yaml.toString();
+    return flag("enable_multi_tenants", "true");
   }
 
   /** Sets how much memory the cluster has. */
@@ -93,6 +108,10 @@ final class MooncakeCluster
     rpcPort = freePort();
     httpPort = freePort();
     ownerPort = freePort();
+    if (tenants != null) {
+      Path file = Files.writeString(folder.resolve("tenants.yaml"), tenants);
+      masterFlags.put("tenant_quota_connector_uri", file.toString());
+    }
     startMaster();
     startOwner();
   }

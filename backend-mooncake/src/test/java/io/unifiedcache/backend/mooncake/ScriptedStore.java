@@ -37,7 +37,7 @@ final class ScriptedStore {
         client,
         "a scripted client",
         resolved,
-        new Master("127.0.0.1:1", 1),
+        new Master("127.0.0.1:1", 1, "default"),
         new CallThreads(1, context.threads()),
         context,
         ignoredGroups);
