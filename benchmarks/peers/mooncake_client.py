@@ -2,8 +2,9 @@
 
     python mooncake_client.py MASTER [LAYERS]
 
-Only Mooncake's calls are timed, batch by batch; the lists they are given are made before. With
-LAYERS an object is a page that has a piece of keys and one of values for each layer, and "get" reads
+Only Mooncake's calls are timed, batch by batch; the lists they are given are made before. "put" makes the
+calls that the store makes: it puts a batch and then asks whether all of it is there. "put-unseen" puts and
+takes the answer for it, which is 0 also where another writer has died at an object. With LAYERS an object is a page that has a piece of keys and one of values for each layer, and "get" reads
 all objects at once in a session, layer by layer.
 """
 
@@ -66,7 +67,7 @@ class Rounds:
                   "batch_remove")
             self.keys = {}
 
-    def put(self):
+    def put(self, look=True):
         self.remove()
         number = next(self.numbers)
         self.keys = {
@@ -83,10 +84,18 @@ class Rounds:
             for batch in self.batches
         ]
         begin = time.perf_counter_ns()
-        results = [self.store.batch_put_from(*call) for call in calls]
+        results, there = [], []
+        for call in calls:
+            results += self.store.batch_put_from(*call)
+            if look:
+                there += self.store.batch_is_exist(call[0])
         took = time.perf_counter_ns() - begin
-        check(all(code == 0 for result in results for code in result), "batch_put_from")
+        check(all(code == 0 for code in results), "batch_put_from")
+        check(all(code == 1 for code in there), "batch_is_exist")
         return took
+
+    def put_unseen(self):
+        return self.put(look=False)
 
     def get(self):
         self.target.clear()
@@ -153,7 +162,7 @@ def main():
             rounds = Rounds(store, *map(int, numbers))
             answer = 0
         else:
-            answer = {"put": rounds.put, "get": rounds.get}[command]()
+            answer = getattr(rounds, command.replace("-", "_"))()
         answers.write(f"{answer}\n")
     if rounds:
         rounds.close()

@@ -122,7 +122,7 @@ public final class JavaCost {
         library.setUp(settings.setup()),
         "a stand-in",
         settings,
-        new Master(address, 1),
+        new Master(address, 1, "default"),
         new CallThreads(1, context.threads()),
         context);
   }
