@@ -1,5 +1,6 @@
 package io.unifiedcache.backend.mooncake;
 
+import io.unifiedcache.api.CacheException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicReference;
@@ -55,13 +56,13 @@ final class Call {
     return released.minimalCompletionStage();
   }
 
-  /** Returns what the work ended with that nobody had foreseen. */
+  /** Returns what the work ended with: a {@link CacheException}, or what nobody had foreseen. */
   @Nullable Throwable problem() {
     return problem;
   }
 
-  void fail(Throwable unforeseen) {
-    problem = unforeseen;
+  void fail(Throwable thrown) {
+    problem = thrown;
   }
 
   /** Says that the work is over. */

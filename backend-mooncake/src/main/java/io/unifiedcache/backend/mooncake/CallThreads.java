@@ -1,5 +1,6 @@
 package io.unifiedcache.backend.mooncake;
 
+import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -84,6 +85,8 @@ final class CallThreads {
   private void carryOut(Call call, Thread caller, Consumer<Call> work) {
     try {
       work.accept(call);
+    } catch (CacheException e) {
+      call.fail(e);
     } catch (RuntimeException | Error e) {
       LOG.warn("a call to the store ended unforeseen", e);
       call.fail(e);

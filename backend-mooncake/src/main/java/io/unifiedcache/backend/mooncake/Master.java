@@ -134,8 +134,7 @@ final class Master {
   long countKeys(String prefix) throws IOException {
     OptionalLong tenantBytes = tenant.equals(LISTED_TENANT) ? OptionalLong.empty() : tenantBytes();
     if (tenantBytes.isEmpty()) {
-      try (InputStream lines =
-          new BufferedInputStream(connect("/get_all_keys").getInputStream(), 1 << 16)) {
+      try (InputStream lines = connect("/get_all_keys").getInputStream()) {
         return countLines(lines, prefix.getBytes(StandardCharsets.UTF_8));
       }
     } else if (tenantBytes.getAsLong() == 0) {
@@ -188,20 +187,24 @@ final class Master {
 
   /** Counts the places at the begin of a line where the prefix is. */
   static long countLines(InputStream lines, byte[] prefix) throws IOException {
-    byte[] all = lines.readAllBytes();
+    BufferedInputStream text = new BufferedInputStream(lines, 1 << 16);
     long count = 0;
-    int at = 0;
-    while (at < all.length) {
-      if (all.length - at >= prefix.length
-          && Arrays.equals(all, at, at + prefix.length, prefix, 0, prefix.length)) {
+    while (true) {
+      text.mark(prefix.length + 1);
+      byte[] begin = text.readNBytes(Math.max(1, prefix.length));
+      if (begin.length == 0) {
+        return count;
+      }
+      if (begin.length >= prefix.length
+          && Arrays.equals(begin, 0, prefix.length, prefix, 0, prefix.length)) {
         count++;
       }
-      while (at < all.length && all[at] != '\n') {
-        at++;
-      }
-      at++;
+      text.reset();
+      int next;
+      do {
+        next = text.read();
+      } while (next >= 0 && next != '\n');
     }
-    return count;
   }
 
   @Override

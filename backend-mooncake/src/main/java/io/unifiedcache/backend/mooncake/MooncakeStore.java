@@ -94,7 +94,9 @@ final class MooncakeStore implements CacheStore {
 
   private final AtomicInteger calls = new AtomicInteger();
   private volatile boolean closed;
-  private boolean ended;
+
+  /** Closes Mooncake's client, once the store is closing. */
+  private @Nullable Thread ending;
 
   private long stored;
   private long found;
@@ -140,7 +142,7 @@ final class MooncakeStore implements CacheStore {
             registrations,
             new Staging(registrations, settings.stagingBytes()),
             new Window(),
-            new Quarantine(settings.quarantine()),
+            new Quarantine(settings.quarantine(), control::later),
             new Removals(),
             settings.onlyRegistered());
     threads = context.threads();
@@ -346,16 +348,27 @@ final class MooncakeStore implements CacheStore {
               entries,
               by,
               (call, legal) ->
-                  forKeys(
+                  askAbout(
                       call,
                       legal,
                       "remove",
                       some -> evenIfLeased ? removeByForce(some) : remove(some),
-                      (entry, answer) -> entry.settle(ObjectStatus.OK)));
+                      MooncakeStore::settleRemoval));
       count(result, entries, /* moved= */ false, Counted.REMOVED);
       return result;
     } finally {
       exit();
+    }
+  }
+
+  /** Says what became of a removal: an object that is not complete yet is not absent. */
+  private static void settleRemoval(Entry entry, long answer) {
+    if (answer >= 0) {
+      entry.settle(ObjectStatus.OK);
+    } else if (answer == Answers.OBJECT_NOT_FOUND) {
+      entry.settle(ObjectStatus.ABSENT);
+    } else {
+      entry.failAnswered("remove", answer, MemoryState.UNTOUCHED);
     }
   }
 
@@ -393,30 +406,20 @@ final class MooncakeStore implements CacheStore {
             "a prefix of more than %d bytes cannot be cleared"
                 .formatted(Limits.CLEARED_PREFIX_BYTES));
       }
-      AtomicReference<@Nullable Object> answer = new AtomicReference<>();
-      Call call =
-          control.run(
-              by,
-              running -> {
-                try {
-                  answer.set(clear(prefix));
-                } catch (CacheException e) {
-                  answer.set(e);
-                }
-              });
-      Object cleared = answer.get();
+      AtomicReference<@Nullable ClearResult> cleared = new AtomicReference<>();
+      Call call = control.run(by, running -> cleared.set(clear(prefix)));
+      if (!call.isDone()) {
+        throw new CacheException(
+            FailureCode.TIMEOUT, "the deadline passed before all under " + prefix + " was cleared");
+      }
       Throwable problem = call.problem();
-      if (call.isDone() && cleared instanceof ClearResult result) {
-        countRemoved(result.removed());
-        return result;
-      } else if (call.isDone() && cleared instanceof CacheException e) {
+      if (problem instanceof CacheException e) {
         throw new CacheException(e.code(), String.valueOf(e.getMessage()), e);
       } else if (problem != null) {
         throw new CacheException(
             FailureCode.INTERNAL, "clear of " + prefix + " failed: " + problem, problem);
       }
-      throw new CacheException(
-          FailureCode.TIMEOUT, "the deadline passed before all under " + prefix + " was cleared");
+      return Objects.requireNonNull(cleared.get());
     } finally {
       exit();
     }
@@ -436,10 +439,10 @@ final class MooncakeStore implements CacheStore {
           "clear of %s: remove_by_regex answered %d: %s"
               .formatted(prefix, answer, Answers.meaning(answer)));
     }
+    countRemoved(answer);
     try {
       return new ClearResult(answer, master.countKeys(prefix.value()));
     } catch (IOException e) {
-      countRemoved(answer);
       throw new CacheException(
           FailureCode.UNREACHABLE,
           "%d objects under %s were removed; whether leased ones are left is not known, since the"
@@ -520,10 +523,11 @@ final class MooncakeStore implements CacheStore {
    * {@inheritDoc}
    *
    * <p>Mooncake's client is closed when no call is in it any more: if one does not return in time,
-   * that is left to the thread that is in it.
+   * that is left to the thread that is in it. All who close the store wait alike.
    */
   @Override
   public void close() {
+    Thread last;
     lock.lock();
     try {
       closed = true;
@@ -534,17 +538,17 @@ final class MooncakeStore implements CacheStore {
         control.hurry();
         awaitCalls(CLOSING_NANOS);
       }
-      if (ended) {
-        return;
+      last = ending;
+      if (last == null) {
+        transfers.shutdown();
+        control.shutdown();
+        last = threads.newThread(this::end);
+        last.start();
+        ending = last;
       }
-      ended = true;
     } finally {
       lock.unlock();
     }
-    transfers.shutdown();
-    control.shutdown();
-    Thread last = threads.newThread(this::end);
-    last.start();
     boolean interrupted = false;
     long end = System.nanoTime() + 2 * CLOSING_NANOS;
     while (last.isAlive() && System.nanoTime() < end) {
@@ -690,8 +694,31 @@ final class MooncakeStore implements CacheStore {
     return entries;
   }
 
-  /** Asks Mooncake about keys; those it has no object for are absent, or have failed. */
+  /**
+   * Looks for objects; those that are not there, or not complete, are absent.
+   *
+   * @param there takes the answers that are not negative
+   */
   private static void forKeys(
+      Call call, List<Entry> entries, String what, KeyCall keyCall, ObjLongConsumer<Entry> there) {
+    askAbout(
+        call,
+        entries,
+        what,
+        keyCall,
+        (entry, answer) -> {
+          if (answer >= 0) {
+            there.accept(entry, answer);
+          } else if (Answers.isAbsent(answer)) {
+            entry.settle(ObjectStatus.ABSENT);
+          } else {
+            entry.failAnswered(what, answer, MemoryState.UNTOUCHED);
+          }
+        });
+  }
+
+  /** Asks Mooncake about objects, and passes its answers on. */
+  private static void askAbout(
       Call call,
       List<Entry> entries,
       String what,
@@ -713,14 +740,7 @@ final class MooncakeStore implements CacheStore {
                     "%d answers for %d keys".formatted(answers.length, some.size()));
               }
               for (int i = 0; i < answers.length; i++) {
-                if (answers[i] >= 0) {
-                  answered.accept(some.get(i), answers[i]);
-                } else if (answers[i] == Answers.OBJECT_NOT_FOUND
-                    || (answers[i] == Answers.REPLICA_NOT_READY && !what.equals("remove"))) {
-                  some.get(i).settle(ObjectStatus.ABSENT);
-                } else {
-                  some.get(i).failAnswered(what, answers[i], MemoryState.UNTOUCHED);
-                }
+                answered.accept(some.get(i), answers[i]);
               }
             } catch (ClientException e) {
               some.forEach(

@@ -2,12 +2,11 @@ package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.api.MemoryState;
 import java.time.Duration;
-import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,28 +15,36 @@ import org.jspecify.annotations.Nullable;
  * transfer that makes no progress, or when the client has been closed. Thread-safe.
  */
 final class Quarantine {
-  private final Duration period;
-  private final Map<Long, CompletableFuture<@Nullable Void>> kept = new ConcurrentHashMap<>();
-  private final AtomicLong begun = new AtomicLong();
+  private final Executor afterPeriod;
+  private final Set<CompletableFuture<@Nullable Void>> kept = ConcurrentHashMap.newKeySet();
 
-  Quarantine(Duration period) {
-    this.period = period;
+  /**
+   * Creates it.
+   *
+   * @param period how long memory is kept
+   * @param threads ends quarantines, and does what follows, which may wait for Mooncake; what it
+   *     does not do is done by {@link #end}
+   */
+  Quarantine(Duration period, Executor threads) {
+    afterPeriod =
+        CompletableFuture.delayedExecutor(period.toNanos(), TimeUnit.NANOSECONDS, threads);
   }
 
   /** Begins a quarantine. */
   MemoryState.InUse begin() {
     CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
-    long number = begun.incrementAndGet();
-    kept.put(number, released);
-    CompletionStage<?> stage =
-        released
-            .completeOnTimeout(null, period.toNanos(), TimeUnit.NANOSECONDS)
-            .whenComplete((nothing, never) -> kept.remove(number));
-    return new MemoryState.InUse(stage);
+    kept.add(released);
+    afterPeriod.execute(() -> end(released));
+    return new MemoryState.InUse(released.minimalCompletionStage());
+  }
+
+  private void end(CompletableFuture<@Nullable Void> released) {
+    kept.remove(released);
+    released.complete(null);
   }
 
   /** Ends every quarantine: the client is gone. */
   void end() {
-    kept.values().forEach(released -> released.complete(null));
+    kept.forEach(this::end);
   }
 }

@@ -9,9 +9,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,18 +17,18 @@ import org.jspecify.annotations.Nullable;
  */
 final class Staging {
   private static final long ALIGNMENT = 4096;
-  private static final long NAP_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final Registrations registrations;
   private final long capacity;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition freed = lock.newCondition();
+  private final Turns turns = new Turns();
+
+  // Guarded by the turns.
+
+  /** All of the memory, once it was needed and Mooncake has registered it. */
+  private @Nullable Block all;
 
   /** The free parts: their sizes by where they begin. */
   private final TreeMap<Long, Long> free = new TreeMap<>();
-
-  private final Arena arena = Arena.ofShared();
-  private @Nullable MemorySegment memory;
 
   Staging(Registrations registrations, long capacity) {
     this.registrations = registrations;
@@ -39,27 +36,18 @@ final class Staging {
   }
 
   /** A part of the memory, or memory of its own for what is larger than that. */
-  final class Block {
+  static final class Block {
     final MemorySegment segment;
-    private final long at;
-    private final @Nullable Arena own;
-    private final Registration registration;
+    private final Runnable giveBack;
 
-    private Block(MemorySegment segment, long at, @Nullable Arena own, Registration registration) {
+    private Block(MemorySegment segment, Runnable giveBack) {
       this.segment = segment;
-      this.at = at;
-      this.own = own;
-      this.registration = registration;
+      this.giveBack = giveBack;
     }
 
     /** Gives the block back. */
     void free() {
-      if (own == null) {
-        giveBack(at, segment.byteSize());
-      } else {
-        registration.close();
-        own.close();
-      }
+      giveBack.run();
     }
 
     /** Gives the block back when a stage ends. */
@@ -77,66 +65,23 @@ final class Staging {
    * @throws CacheException if there is no memory, or Mooncake does not register it
    */
   @Nullable Block take(long least, long wanted, Call call) {
-    if (least > capacity) {
-      return own(least);
-    }
-    lock.lock();
+    return least > capacity ? allocate(least) : turns.await(call, () -> part(least, wanted));
+  }
+
+  /** Returns registered memory of its own, or leaves nothing behind. */
+  private Block allocate(long bytes) {
+    Arena arena = Arena.ofShared();
     try {
-      prepare();
-      while (!call.isLate()) {
-        long at = -1;
-        long size = 0;
-        for (Map.Entry<Long, Long> part : free.entrySet()) {
-          if (part.getValue() > size) {
-            at = part.getKey();
-            size = part.getValue();
-          }
-        }
-        if (size >= roundUp(least)) {
-          long taken = Math.min(size, roundUp(Math.min(wanted, capacity)));
-          free.remove(at);
-          if (size > taken) {
-            free.put(at + taken, size - taken);
-          }
-          MemorySegment all = memory;
-          if (all == null) {
-            throw new IllegalStateException("the memory was prepared");
-          }
-          return new Block(all.asSlice(at, taken), at, null, Registration.NONE);
-        }
-        try {
-          long unused = freed.awaitNanos(NAP_NANOS);
-        } catch (InterruptedException e) {
-          Thread.currentThread().interrupt();
-          return null;
-        }
-      }
-      return null;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private static long roundUp(long bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  }
-
-  private void prepare() {
-    if (memory == null) {
-      MemorySegment fresh = allocate(arena, capacity);
-      Registration unused = registrations.register(HostMemory.of(fresh));
-      memory = fresh;
-      free.put(0L, capacity);
-    }
-  }
-
-  private Block own(long bytes) {
-    Arena own = Arena.ofShared();
-    try {
-      MemorySegment segment = allocate(own, bytes);
-      return new Block(segment, 0, own, registrations.register(HostMemory.of(segment)));
-    } catch (CacheException e) {
-      own.close();
+      MemorySegment segment = allocate(arena, bytes);
+      Registration registration = registrations.register(HostMemory.of(segment));
+      return new Block(
+          segment,
+          () -> {
+            registration.close();
+            arena.close();
+          });
+    } catch (RuntimeException | Error e) {
+      arena.close();
       throw e;
     }
   }
@@ -150,24 +95,54 @@ final class Staging {
     }
   }
 
-  private void giveBack(long at, long size) {
-    lock.lock();
-    try {
-      Map.Entry<Long, Long> before = free.lowerEntry(at);
-      if (before != null && before.getKey() + before.getValue() == at) {
-        at = before.getKey();
-        size += before.getValue();
-      }
-      Long after = free.remove(at + size);
-      free.put(at, after == null ? size : size + after);
-      freed.signalAll();
-    } finally {
-      lock.unlock();
+  /** Returns the largest free part, or of it what is of use; null if it is too small. */
+  private @Nullable Block part(long least, long wanted) {
+    Block whole = all;
+    if (whole == null) {
+      whole = allocate(capacity);
+      all = whole;
+      free.put(0L, capacity);
     }
+    long begin = -1;
+    long size = 0;
+    for (Map.Entry<Long, Long> part : free.entrySet()) {
+      if (part.getValue() > size) {
+        begin = part.getKey();
+        size = part.getValue();
+      }
+    }
+    if (size < roundUp(least)) {
+      return null;
+    }
+    long at = begin;
+    long taken = Math.min(size, roundUp(Math.min(wanted, capacity)));
+    free.remove(at);
+    if (size > taken) {
+      free.put(at + taken, size - taken);
+    }
+    return new Block(
+        whole.segment.asSlice(at, taken), () -> turns.giveBack(() -> addFree(at, taken)));
+  }
+
+  private static long roundUp(long bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  }
+
+  private void addFree(long at, long size) {
+    Map.Entry<Long, Long> before = free.lowerEntry(at);
+    if (before != null && before.getKey() + before.getValue() == at) {
+      at = before.getKey();
+      size += before.getValue();
+    }
+    Long after = free.remove(at + size);
+    free.put(at, after == null ? size : size + after);
   }
 
   /** Frees the memory; nothing is at it any more. */
   void end() {
-    arena.close();
+    Block whole = all;
+    if (whole != null) {
+      whole.free();
+    }
   }
 }

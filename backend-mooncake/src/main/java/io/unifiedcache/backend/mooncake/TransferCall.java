@@ -512,7 +512,7 @@ final class TransferCall {
         entry.addWholeTo(transfer);
       }
     }
-    int turn = below.window().enter(cost, call);
+    long turn = below.window().enter(cost, call);
     if (turn == 0) {
       chunk.forEach(entry -> entry.fail(entry.late()));
       return null;

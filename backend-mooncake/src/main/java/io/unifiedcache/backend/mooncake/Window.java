@@ -1,7 +1,6 @@
 package io.unifiedcache.backend.mooncake;
 
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What may be moved at once. Mooncake's TCP transport queues a limited number of transfers for each
@@ -14,9 +13,10 @@ final class Window {
   /** The bytes that count as one more transfer of a piece. */
   private static final long BYTES_PER_TRANSFER = 256 << 10;
 
-  private static final long NAP_MILLIS = 20;
+  private final Turns turns = new Turns();
 
-  private final Semaphore free = new Semaphore(TRANSFERS, /* fair= */ true);
+  /** Guarded by the turns. */
+  private long free = TRANSFERS;
 
   /** Returns what a piece counts for. */
   static long cost(long bytes) {
@@ -29,24 +29,22 @@ final class Window {
    * @param cost what it counts for; one that counts for more than all has its turn alone
    * @return what was taken, to be given back; 0 if the caller has stopped waiting
    */
-  int enter(long cost, Call call) {
-    int permits = (int) Math.min(TRANSFERS, cost);
-    while (!call.isLate()) {
-      try {
-        if (free.tryAcquire(permits, NAP_MILLIS, TimeUnit.MILLISECONDS)) {
-          return permits;
-        }
-      } catch (InterruptedException e) {
-        // Only the executor's end interrupts its threads, and it does not: nothing asks for it.
-        Thread.currentThread().interrupt();
-        return 0;
-      }
+  long enter(long cost, Call call) {
+    long wanted = Math.min(TRANSFERS, cost);
+    Long taken = turns.await(call, () -> take(wanted));
+    return taken == null ? 0 : taken;
+  }
+
+  private @Nullable Long take(long wanted) {
+    if (free < wanted) {
+      return null;
     }
-    return 0;
+    free -= wanted;
+    return wanted;
   }
 
   /** Gives back what was taken. */
-  void leave(int permits) {
-    free.release(permits);
+  void leave(long taken) {
+    turns.giveBack(() -> free += taken);
   }
 }

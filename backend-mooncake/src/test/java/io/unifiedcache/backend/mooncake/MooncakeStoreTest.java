@@ -25,17 +25,24 @@ import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.api.store.StoreHealth;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What a cluster cannot be made to do whenever a test wants it. */
+@Timeout(value = 90, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class MooncakeStoreTest {
   private final ScriptedClient client = new ScriptedClient();
   private final MooncakeStore store = ScriptedStore.over(client, Map.of("staging", "1MiB"));
@@ -230,6 +237,69 @@ class MooncakeStoreTest {
   }
 
   @Test
+  void get_stagedAloneAndTransferFailed_isUnregisteredByAThreadOfTheStore() throws Exception {
+    CompletableFuture<String> thread = new CompletableFuture<>();
+    client.unregisterScript = () -> thread.complete(Thread.currentThread().getName());
+    client.getScript = key -> failAfterWaiting();
+    try (MooncakeStore brief =
+        ScriptedStore.over(client, Map.of("staging", "1MiB", "quarantine", "10ms"))) {
+      failure(brief.get(List.of(get("a", 2 << 20, 1)), soon()), 0, FailureCode.UNREACHABLE);
+      // Mooncake may have the caller wait, and so all timeouts of the JVM, were it their thread.
+      assertThat(thread.get(30, TimeUnit.SECONDS)).startsWith(ScriptedStore.INSTANCE);
+    }
+  }
+
+  @Test
+  void put_stagingIsNotRegistered_failsAndLeavesNoMemory() {
+    Set<Long> addresses = new HashSet<>();
+    client.registerScript =
+        address -> {
+          addresses.add(address);
+          return Answers.INVALID_PARAMS;
+        };
+    try (MooncakeStore wide = ScriptedStore.over(client, Map.of("staging", "64MiB"))) {
+      for (int i = 0; i < 6; i++) {
+        StoreFailure failure =
+            failure(wide.put(List.of(put("a", 1, 1, 1)), soon()), 0, FailureCode.REFUSED);
+        assertThat(failure.message()).contains("-600");
+      }
+      assertThat(addresses).as("what was freed is there again").hasSizeLessThan(6);
+      client.registerScript = address -> 0;
+      assertThat(wide.put(List.of(put("a", 1, 1, 1)), soon()).isOk(0)).isTrue();
+    }
+  }
+
+  @Test
+  void put_moreThanTheTransportQueues_waitsForThoseBefore() throws Exception {
+    CountDownLatch entered = new CountDownLatch(1);
+    CountDownLatch stalled = new CountDownLatch(1);
+    client.putScript =
+        key -> {
+          entered.countDown();
+          await(stalled);
+          return 0L;
+        };
+    client.existsScript = key -> 1L;
+    List<Memory> pieces = pieces(1, 300 << 10);
+    List<PutOp> all = new ArrayList<>();
+    for (int i = 0; i < Window.TRANSFERS / 2; i++) {
+      all.add(new PutOp(key("k" + i), pieces));
+    }
+    FutureTask<BatchResult> first = begin(() -> store.put(all, soon()));
+    assertThat(entered.await(30, TimeUnit.SECONDS)).isTrue();
+    StoreFailure failure =
+        failure(
+            store.put(List.of(put("a", 1, 1)), Deadline.after(Duration.ofMillis(100))),
+            0,
+            FailureCode.TIMEOUT);
+    assertThat(failure.memory()).isEqualTo(MemoryState.UNTOUCHED);
+    assertThat(client.calls).containsOnlyOnce("put");
+    stalled.countDown();
+    assertThat(first.get().count(ObjectStatus.OK)).isEqualTo(all.size());
+    assertThat(store.put(List.of(put("a", 1, 1)), soon()).isOk(0)).isTrue();
+  }
+
+  @Test
   void get_clientThrows_isFailedAndInDoubt() {
     client.getScript =
         key -> {
@@ -253,10 +323,7 @@ class MooncakeStoreTest {
           return null;
         };
     StoreFailure failure =
-        failure(
-            store.get(List.of(get("a", 1)), Deadline.after(Duration.ofMillis(50))),
-            0,
-            FailureCode.TIMEOUT);
+        failure(store.get(List.of(get("a", 1)), brief()), 0, FailureCode.TIMEOUT);
     assertThat(entered.getCount()).isZero();
     CompletableFuture<?> released = released(failure);
     assertThat(released).isNotDone();
@@ -273,15 +340,9 @@ class MooncakeStoreTest {
             await(stalled);
             return null;
           };
-      failure(
-          narrow.get(List.of(get("a", 1)), Deadline.after(Duration.ofMillis(50))),
-          0,
-          FailureCode.TIMEOUT);
+      failure(narrow.get(List.of(get("a", 1)), brief()), 0, FailureCode.TIMEOUT);
       StoreFailure second =
-          failure(
-              narrow.get(List.of(get("b", 1)), Deadline.after(Duration.ofMillis(50))),
-              0,
-              FailureCode.TIMEOUT);
+          failure(narrow.get(List.of(get("b", 1)), brief()), 0, FailureCode.TIMEOUT);
       assertThat(second.memory()).isEqualTo(MemoryState.UNTOUCHED);
       assertThat(narrow.exists(List.of(key("a")), soon()).status(0))
           .as("what moves no bytes does not wait behind what does")
@@ -300,10 +361,7 @@ class MooncakeStoreTest {
           return null;
         };
     StoreFailure failure =
-        failure(
-            store.get(List.of(get("a", 1)), Deadline.after(Duration.ofMillis(50))),
-            0,
-            FailureCode.TIMEOUT);
+        failure(store.get(List.of(get("a", 1)), brief()), 0, FailureCode.TIMEOUT);
     Thread closing = Thread.ofPlatform().start(store::close);
     closing.join(Duration.ofMillis(200));
     assertThat(client.closed).isFalse();
@@ -311,6 +369,140 @@ class MooncakeStoreTest {
     released(failure).get(30, TimeUnit.SECONDS);
     closing.join();
     assertThat(client.closed).isTrue();
+  }
+
+  @Test
+  void close_whileAnotherCloses_waitsForTheClientToo() throws Exception {
+    CountDownLatch stalled = new CountDownLatch(1);
+    stallExists(stalled);
+    failure(
+        store.exists(List.of(key("a")), Deadline.after(Duration.ofMillis(20))),
+        0,
+        FailureCode.TIMEOUT);
+    FutureTask<Boolean> first = begin(this::closeStore);
+    awaitClosing();
+    FutureTask<Boolean> second = begin(this::closeStore);
+    assertThatThrownBy(() -> second.get(200, TimeUnit.MILLISECONDS))
+        .isInstanceOf(TimeoutException.class);
+    stalled.countDown();
+    assertThat(second.get(30, TimeUnit.SECONDS)).as("closed").isTrue();
+    assertThat(first.get(30, TimeUnit.SECONDS)).as("closed").isTrue();
+  }
+
+  @Test
+  void close_callsThatStall_letsTheirCallersGo() throws Exception {
+    CountDownLatch stalled = new CountDownLatch(1);
+    stallExists(stalled);
+    client.getScript =
+        key -> {
+          await(stalled);
+          return null;
+        };
+    FutureTask<BatchResult> get = begin(() -> store.get(List.of(get("a", 1)), Deadline.never()));
+    FutureTask<BatchResult> exists = begin(() -> store.exists(List.of(key("a")), Deadline.never()));
+    while (!client.calls.containsAll(List.of("get", "exists"))) {
+      Thread.onSpinWait();
+    }
+    FutureTask<Boolean> closing = begin(this::closeStore);
+    CompletableFuture<?> released =
+        released(failure(get.get(30, TimeUnit.SECONDS), 0, FailureCode.TIMEOUT));
+    failure(exists.get(30, TimeUnit.SECONDS), 0, FailureCode.TIMEOUT);
+    assertThat(released).isNotDone();
+    assertThat(client.closed).isFalse();
+    stalled.countDown();
+    assertThat(closing.get(30, TimeUnit.SECONDS)).as("closed").isTrue();
+    assertThat(released).isDone();
+  }
+
+  private boolean closeStore() {
+    store.close();
+    return client.closed;
+  }
+
+  private void awaitClosing() {
+    try {
+      while (true) {
+        store.exists(List.of(), soon());
+      }
+    } catch (CacheException e) {
+      assertThat(e.code()).isEqualTo(FailureCode.CLOSED);
+    }
+  }
+
+  private void stallExists(CountDownLatch stalled) {
+    client.existsScript =
+        key -> {
+          await(stalled);
+          return null;
+        };
+  }
+
+  @Test
+  void remove_clientStalls_returnsInTime() {
+    CountDownLatch stalled = new CountDownLatch(1);
+    client.removeScript =
+        key -> {
+          await(stalled);
+          return null;
+        };
+    failure(
+        store.remove(List.of(key("a")), /* evenIfLeased= */ false, brief()),
+        0,
+        FailureCode.TIMEOUT);
+    stalled.countDown();
+  }
+
+  @Test
+  void clear_clientStalls_returnsInTime() {
+    CountDownLatch stalled = new CountDownLatch(1);
+    client.clearScript =
+        pattern -> {
+          await(stalled);
+          return null;
+        };
+    assertThatThrownBy(() -> store.clear(KeyPrefix.EVERYTHING, brief()))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.TIMEOUT));
+    stalled.countDown();
+  }
+
+  @Test
+  void probe_clientStalls_isDownInTime() {
+    CountDownLatch stalled = new CountDownLatch(1);
+    stallExists(stalled);
+    assertThat(store.probe(brief()).state()).isEqualTo(StoreHealth.State.DOWN);
+    stalled.countDown();
+  }
+
+  @Test
+  void clear_answersANumber_failsWithIt() {
+    client.clearScript = pattern -> Answers.RPC_FAILED;
+    assertThatThrownBy(() -> store.clear(KeyPrefix.of("a"), soon()))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.UNREACHABLE))
+        .hasMessageContaining("-900");
+  }
+
+  @Test
+  void clear_clientEndsUnforeseen_failsWithIt() {
+    client.clearScript =
+        pattern -> {
+          throw new IllegalStateException("beyond all expectation");
+        };
+    assertThatThrownBy(() -> store.clear(KeyPrefix.of("a"), soon()))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.INTERNAL))
+        .hasMessageContaining("beyond all expectation");
+  }
+
+  @Test
+  void keysAlone_notComplete_areAbsentAndNotRemoved() {
+    client.existsScript = key -> Answers.REPLICA_NOT_READY;
+    client.removeScript = key -> Answers.REPLICA_NOT_READY;
+    assertThat(store.exists(List.of(key("a")), soon()).status(0)).isEqualTo(ObjectStatus.ABSENT);
+    StoreFailure failure =
+        failure(store.remove(List.of(key("a")), true, soon()), 0, FailureCode.BUSY);
+    assertThat(failure.message()).contains("-703");
   }
 
   @Test
@@ -434,6 +626,17 @@ class MooncakeStoreTest {
       throw new IllegalStateException(e);
     }
     return Answers.TRANSFER_FAILED;
+  }
+
+  /** A deadline that is met. */
+  private static Deadline brief() {
+    return Deadline.after(Duration.ofMillis(50));
+  }
+
+  private static <T> FutureTask<T> begin(Callable<T> work) {
+    FutureTask<T> task = new FutureTask<>(work);
+    Thread.ofPlatform().daemon().start(task);
+    return task;
   }
 
   private static void await(CountDownLatch latch) {

@@ -31,7 +31,9 @@ class ScriptedClient implements MooncakeClient {
   volatile Script getScript = key -> null;
   volatile Script existsScript = key -> null;
   volatile Script removeScript = key -> null;
+  volatile Script clearScript = pattern -> null;
   volatile ToLongFunction<Long> registerScript = address -> 0;
+  volatile Runnable unregisterScript = () -> {};
 
   /** Says what is answered for a key. */
   interface Script {
@@ -103,9 +105,10 @@ class ScriptedClient implements MooncakeClient {
   }
 
   @Override
-  public long removeByRegex(String pattern, boolean force) {
+  public long removeByRegex(String pattern, boolean force) throws ClientException {
     calls.add("remove_by_regex " + pattern);
-    return 0;
+    Long scripted = clearScript.answer(pattern);
+    return scripted == null ? 0 : scripted;
   }
 
   @Override
@@ -119,6 +122,7 @@ class ScriptedClient implements MooncakeClient {
 
   @Override
   public long unregister(long address) {
+    unregisterScript.run();
     return registered.remove(address) == null ? Answers.INVALID_PARAMS : 0;
   }
 

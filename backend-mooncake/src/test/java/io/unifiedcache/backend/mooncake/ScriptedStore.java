@@ -21,6 +21,9 @@ import java.util.Map;
 
 /** Stores over a client that answers as a test says, and what they are called with. */
 final class ScriptedStore {
+  /** What the names of a store's threads begin with. */
+  static final String INSTANCE = "scripted";
+
   private ScriptedStore() {}
 
   /** Opens a store over a client, with some settings by name. */
@@ -32,7 +35,7 @@ final class ScriptedStore {
   static MooncakeStore over(
       MooncakeClient client, Map<String, String> settings, IgnoredGroups ignoredGroups) {
     MooncakeSettings resolved = settings(settings, Map.of());
-    StoreContext context = StoreContext.of("scripted");
+    StoreContext context = StoreContext.of(INSTANCE);
     return new MooncakeStore(
         client,
         "a scripted client",
