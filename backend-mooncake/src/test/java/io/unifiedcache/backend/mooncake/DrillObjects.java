@@ -14,6 +14,7 @@ import io.unifiedcache.api.store.PutOp;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** The objects that are put and got while a cluster goes through something. */
 final class DrillObjects {
@@ -24,6 +25,11 @@ final class DrillObjects {
   static final Duration DEADLINE = Duration.ofSeconds(2);
 
   private DrillObjects() {}
+
+  /** Returns the keys of all objects. */
+  static List<String> keys() {
+    return IntStream.range(0, COUNT).mapToObj(i -> "drill-" + i).toList();
+  }
 
   /** Puts all objects; returns how many are stored now. */
   static int putAll(CacheStore store) {

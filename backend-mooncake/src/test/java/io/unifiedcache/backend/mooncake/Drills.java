@@ -2,6 +2,8 @@ package io.unifiedcache.backend.mooncake;
 
 import static io.unifiedcache.backend.mooncake.DrillObjects.getAll;
 import static io.unifiedcache.backend.mooncake.DrillObjects.putAll;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.bytes;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.get;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.key;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.put;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.soon;
@@ -12,24 +14,36 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.KeyPrefix;
+import io.unifiedcache.api.MemoryState;
+import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.ClearResult;
+import io.unifiedcache.api.store.GetOp;
 import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
 import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -46,10 +60,27 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 abstract class Drills {
   private static final int OBJECTS = DrillObjects.COUNT;
   private static final Duration DEADLINE = DrillObjects.DEADLINE;
+  private static final long MEMORY = 64 << 20;
+
+  /** SIGHUP, SIGINT, SIGUSR1 and SIGTERM, as bits of a mask. */
+  private static final long SIGNALS = 1 | 1 << 1 | 1 << 9 | 1 << 14;
+
+  /** Begins to put an object, and never ends. */
+  private static final String WRITER =
+      """
+      import sys, mooncake.store
+      store = mooncake.store.MooncakeDistributedStore()
+      assert store.setup("127.0.0.1", "P2PHANDSHAKE", 0, 16 << 20, "tcp", "", sys.argv[1]) == 0
+      print("begun", store.batch_put_session_start(["half"], [1000]), flush=True)
+      sys.stdin.read()
+      """;
 
   @RegisterExtension
   static final MooncakeCluster CLUSTER =
-      MooncakeCluster.withLeases(300).flag("client_ttl", "5").segment(64 << 20);
+      MooncakeCluster.withLeases(300)
+          .flag("client_ttl", "5")
+          .flag("put_start_discard_timeout_sec", "3")
+          .segment(MEMORY);
 
   private final Choice client;
   private final List<CacheStore> stores = new ArrayList<>();
@@ -132,28 +163,91 @@ abstract class Drills {
   }
 
   @Test
+  void objectIsLargerThanAllMemory_putFindsNoRoomAndSmallOnesDo() {
+    CacheStore store = open();
+    List<PutOp> puts = List.of(put("too-large", 1, MEMORY + 1), put("small", 2, 10));
+    BatchResult result = store.put(puts, soon());
+    assertThat(result.status(0)).isEqualTo(ObjectStatus.FAILED);
+    assertThat(result.failure(0).code()).isEqualTo(FailureCode.NO_SPACE);
+    assertThat(result.isOk(1)).isTrue();
+    assertThat(store.put(List.of(put("small-too", 3, 10)), soon()).isOk(0)).isTrue();
+  }
+
+  @Test
   void otherClientEvicts_readsAreRightOrNone() throws Exception {
     CacheStore store = open();
     CacheStore other = open();
-    AtomicInteger next = new AtomicInteger();
-    FutureTask<Boolean> flood =
+    AtomicBoolean over = new AtomicBoolean();
+    FutureTask<Integer> flood =
         new FutureTask<>(
             () -> {
-              for (int i = 0; i < 60; i++) {
-                BatchResult unused =
-                    other.put(List.of(put("flood-" + next.incrementAndGet(), 1, 4 << 20)), soon());
+              int stored = 0;
+              for (int i = 0; !over.get(); i++) {
+                stored +=
+                    other
+                        .put(List.of(put("flood-" + i, 1, 4 << 20)), soon())
+                        .count(ObjectStatus.OK);
               }
-              return true;
+              return stored;
             });
     Thread.ofPlatform().daemon().start(flood);
     int found = 0;
-    while (!flood.isDone()) {
-      found += putAll(store);
-      BatchResult result = getAll(store, soon());
-      found += result.count(ObjectStatus.OK);
+    for (int i = 0; i < 3; i++) {
+      CLUSTER.await("all is stored", () -> putAll(store) == OBJECTS);
+      found += getAll(store, soon()).count(ObjectStatus.OK);
+      // To be listed by the master renews no lease.
+      CLUSTER.await("some is evicted", () -> !CLUSTER.keys().containsAll(DrillObjects.keys()));
+      assertThat(getAll(store, soon()).count(ObjectStatus.ABSENT)).isPositive();
     }
-    assertThat(flood.get()).isTrue();
+    over.set(true);
+    assertThat(flood.get()).isPositive();
     assertThat(found).isPositive();
+  }
+
+  @Test
+  void writerDies_objectIsAbsentUntilAnotherMayStoreIt() throws Exception {
+    CacheStore store = open();
+    Process writer =
+        new ProcessBuilder(Installation.python().toString(), "-c", WRITER, CLUSTER.address())
+            .redirectError(ProcessBuilder.Redirect.DISCARD)
+            .start();
+    try (BufferedReader output = writer.inputReader()) {
+      assertThat(output.lines().filter(line -> line.startsWith("begun")).findFirst())
+          .contains("begun [0]");
+    } finally {
+      assertThat(writer.destroyForcibly().waitFor()).as("128 and SIGKILL").isEqualTo(137);
+    }
+    PutOp put = put("half", 1, 1000);
+    StoreFailure failure = store.put(List.of(put), soon()).failure(0);
+    assertThat(failure.code()).as(failure.message()).isEqualTo(FailureCode.BUSY);
+    assertThat(store.exists(List.of(key("half")), soon()).status(0)).isEqualTo(ObjectStatus.ABSENT);
+    GetOp get = get("half", 1000);
+    assertThat(store.get(List.of(get), soon()).status(0)).isEqualTo(ObjectStatus.ABSENT);
+    CLUSTER.await("it can be stored", () -> store.put(List.of(put), soon()).isOk(0));
+    assertThat(store.get(List.of(get), soon()).isOk(0)).isTrue();
+    assertThat(bytes(get.pieces())).containsOnly(1);
+  }
+
+  @Test
+  void leaseEndsWhileItsObjectIsRead_readFailsAndLeavesMemoryDirty() throws Exception {
+    long size = 64 << 20;
+    try (MooncakeCluster brief = MooncakeCluster.withLeases(1).segment(4 * size)) {
+      brief.start();
+      try (CacheStore store = open(brief.settings(client), StoreContext.of("mooncake-lease"))) {
+        assertThat(store.put(List.of(put("large", 1, size)), soon()).isOk(0)).isTrue();
+        GetOp get = get("large", size);
+        AtomicReference<BatchResult> last = new AtomicReference<>();
+        brief.await(
+            "a lease ends before a read does",
+            () -> {
+              last.set(store.get(List.of(get), soon()));
+              return !last.get().isOk(0);
+            });
+        StoreFailure failure = last.get().failure(0);
+        assertThat(failure.code()).as(failure.message()).isEqualTo(FailureCode.LEASE_EXPIRED);
+        assertThat(failure.memory()).isEqualTo(MemoryState.DIRTY);
+      }
+    }
   }
 
   @Test
@@ -227,16 +321,58 @@ abstract class Drills {
     }
   }
 
+  @Test
+  void open_leavesThreadsOfTheJvmOpenToSignals() throws Exception {
+    Set<Path> tasks = ConcurrentHashMap.newKeySet();
+    ThreadFactory threads =
+        work ->
+            Thread.ofPlatform()
+                .daemon()
+                .unstarted(
+                    () -> {
+                      tasks.add(taskOfThisThread());
+                      work.run();
+                    });
+    StoreContext context = new StoreContext("mooncake-signals", MonotonicClock.SYSTEM, threads);
+    try (CacheStore store = open(settings(), context)) {
+      assertThat(putAll(store)).isEqualTo(OBJECTS);
+      assertThat(tasks).as("the threads of the store").hasSizeGreaterThanOrEqualTo(2);
+      tasks.add(taskOfThisThread());
+      for (Path task : tasks) {
+        assertThat(blockedSignals(task) & SIGNALS).as(task.toString()).isZero();
+      }
+    }
+  }
+
+  private static Path taskOfThisThread() {
+    try {
+      return Path.of("/proc/thread-self").toRealPath();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static long blockedSignals(Path task) throws IOException {
+    for (String line : Files.readAllLines(task.resolve("status"))) {
+      if (line.startsWith("SigBlk:")) {
+        return Long.parseUnsignedLong(line.substring("SigBlk:".length()).strip(), 16);
+      }
+    }
+    throw new IOException("nothing is said of blocked signals in " + task);
+  }
+
   private Map<String, String> settings() {
     return CLUSTER.settings(client);
   }
 
   private CacheStore open() {
-    CacheStore store =
-        MooncakeStore.open(
-            ScriptedStore.settings(settings(), Map.of()), StoreContext.of("mooncake-drill"));
+    CacheStore store = open(settings(), StoreContext.of("mooncake-drill"));
     stores.add(store);
     return store;
+  }
+
+  private static CacheStore open(Map<String, String> settings, StoreContext context) {
+    return MooncakeStore.open(ScriptedStore.settings(settings, Map.of()), context);
   }
 
   private static StoreFailure existsFailure(CacheStore store) {

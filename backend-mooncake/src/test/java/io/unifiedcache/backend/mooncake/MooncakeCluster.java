@@ -16,6 +16,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -203,6 +204,29 @@ final class MooncakeCluster
   void killOwner() {
     kill(owner);
     owner = null;
+  }
+
+  /** Has the process that owns the memory stand still. */
+  void stopOwner() throws IOException {
+    signalOwner("STOP");
+  }
+
+  /** Has the process that owns the memory go on. */
+  void continueOwner() throws IOException {
+    signalOwner("CONT");
+  }
+
+  private void signalOwner(String signal) throws IOException {
+    Process process = Objects.requireNonNull(owner, "there is no owner");
+    try {
+      int status =
+          new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid())).start().waitFor();
+      if (status != 0) {
+        throw new IOException("kill -" + signal + " answered " + status);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private static void kill(@Nullable Process process) {

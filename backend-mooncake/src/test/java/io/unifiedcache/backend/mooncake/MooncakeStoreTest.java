@@ -242,7 +242,7 @@ class MooncakeStoreTest {
     client.unregisterScript = () -> thread.complete(Thread.currentThread().getName());
     client.getScript = key -> failAfterWaiting();
     try (MooncakeStore brief =
-        ScriptedStore.over(client, Map.of("staging", "1MiB", "quarantine", "10ms"))) {
+        ScriptedStore.over(client, Map.of("staging", "1MiB", "quarantine", "300ms"))) {
       failure(brief.get(List.of(get("a", 2 << 20, 1)), soon()), 0, FailureCode.UNREACHABLE);
       // Mooncake may have the caller wait, and so all timeouts of the JVM, were it their thread.
       assertThat(thread.get(30, TimeUnit.SECONDS)).startsWith(ScriptedStore.INSTANCE);
@@ -470,7 +470,9 @@ class MooncakeStoreTest {
   void probe_clientStalls_isDownInTime() {
     CountDownLatch stalled = new CountDownLatch(1);
     stallExists(stalled);
-    assertThat(store.probe(brief()).state()).isEqualTo(StoreHealth.State.DOWN);
+    StoreHealth health = store.probe(brief());
+    assertThat(health.state()).isEqualTo(StoreHealth.State.DOWN);
+    assertThat(health.detail()).contains("the deadline passed");
     stalled.countDown();
   }
 

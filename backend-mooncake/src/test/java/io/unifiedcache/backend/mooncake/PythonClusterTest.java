@@ -7,8 +7,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -76,26 +78,39 @@ class PythonClusterTest {
   }
 
   @Test
-  void calls_ofTwoThreads_runBesideEachOther() throws Exception {
+  void callsOfTwoThreads_oneWaitsForTheOwner_otherIsAnswered() throws Exception {
     MooncakeClient client = client(0, false);
+    assertThat(client.put(object("shared"))).containsExactly(0);
+    CountDownLatch begun = new CountDownLatch(1);
+    FutureTask<long[]> waiting =
+        new FutureTask<>(
+            () -> {
+              begun.countDown();
+              return client.get(
+                  new Transfer(1, 1).object("shared").piece(memory.address() + BYTES, BYTES));
+            });
+    FutureTask<Void> answered = new FutureTask<>(() -> askOften(client), null);
+    CLUSTER.stopOwner();
     try {
-      assertThat(client.put(object("shared"))).containsExactly(0);
-      CompletableFuture<Void> other =
-          CompletableFuture.runAsync(() -> readOften(client, memory.address() + BYTES));
-      readOften(client, memory.address() + 2 * BYTES);
-      assertThat(other.get(1, TimeUnit.MINUTES)).isNull();
-      assertThat(memory.asSlice(BYTES, 2 * BYTES).mismatch(memory.asSlice(0, 2 * BYTES)))
-          .isEqualTo(-1);
+      Thread.ofPlatform().daemon().start(waiting);
+      assertThat(begun.await(1, TimeUnit.MINUTES)).isTrue();
+      Thread.ofPlatform().daemon().start(answered);
+      assertThat(answered.get(20, TimeUnit.SECONDS)).isNull();
+      assertThat(waiting).isNotDone();
     } finally {
-      client.close();
+      CLUSTER.continueOwner();
     }
+    assertThat(waiting.get(2, TimeUnit.MINUTES)).containsExactly(BYTES);
+    assertThat(memory.asSlice(BYTES, BYTES).mismatch(memory.asSlice(0, BYTES))).isEqualTo(-1);
+    client.close();
   }
 
-  private static void readOften(MooncakeClient client, long address) {
+  /** Asks for an object for long enough that a call which has begun before is under way. */
+  private static void askOften(MooncakeClient client) {
     try {
-      for (int i = 0; i < 200; i++) {
-        assertThat(client.get(new Transfer(1, 1).object("shared").piece(address, BYTES)))
-            .containsExactly(BYTES);
+      for (int i = 0; i < 20; i++) {
+        assertThat(client.exists(List.of("shared"))).containsExactly(1);
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
       }
     } catch (ClientException e) {
       throw new AssertionError(e);
