@@ -1,6 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.StoreLimits;
@@ -57,6 +58,16 @@ final class Limits {
     return pieces > PIECES
         ? refused(key, "its %d pieces are more than %d (pieces)".formatted(pieces, PIECES))
         : refusal(key);
+  }
+
+  /** Returns why the keys under a prefix cannot be cleared, or null if they can. */
+  static @Nullable String refusal(KeyPrefix prefix) {
+    if (prefix.value().indexOf('\0') >= 0) {
+      return "a prefix with a NUL cannot be cleared: Mooncake takes it for the end of the pattern";
+    }
+    return prefix.value().getBytes(StandardCharsets.UTF_8).length > CLEARED_PREFIX_BYTES
+        ? "a prefix of more than %d bytes cannot be cleared".formatted(CLEARED_PREFIX_BYTES)
+        : null;
   }
 
   static StoreFailure refused(ObjectKey key, String message) {

@@ -14,19 +14,15 @@ final class MooncakeSession implements ReadSession {
   private final MooncakeStore store;
   private final List<ObjectKey> keys;
   private final BatchResult opened;
-  private final long since;
+  private final OpenObjects.Opening opening;
   private boolean closed;
 
-  /**
-   * Creates a session; what was opened is held open already, once for each key.
-   *
-   * @param since when it was opened, as {@link Removals} counts
-   */
-  MooncakeSession(MooncakeStore store, List<ObjectKey> keys, BatchResult opened, long since) {
-    this.since = since;
+  MooncakeSession(
+      MooncakeStore store, List<ObjectKey> keys, BatchResult opened, OpenObjects.Opening opening) {
     this.store = store;
     this.keys = keys;
     this.opened = opened;
+    this.opening = opening;
   }
 
   @Override
@@ -38,14 +34,14 @@ final class MooncakeSession implements ReadSession {
   @Override
   public BatchResult read(List<ReadOp> ops, Deadline by) {
     requireOpen();
-    return store.read(ops, keys, opened, since, by);
+    return store.read(ops, keys, opened, opening, by);
   }
 
   @Override
   public void close() {
     if (!closed) {
       closed = true;
-      store.end(MooncakeStore.openKeys(keys, opened));
+      store.end(opening);
     }
   }
 

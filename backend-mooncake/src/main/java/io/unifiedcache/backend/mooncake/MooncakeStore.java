@@ -23,7 +23,6 @@ import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.EnumSet;
@@ -32,7 +31,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Condition;
@@ -300,38 +298,26 @@ final class MooncakeStore implements CacheStore {
     }
     enter(keys.size());
     try {
-      long since = below.removals().beginReading();
+      OpenObjects.Opening opening = objects.new Opening(below.removals().beginReading());
       List<Entry> entries = entries(keys);
       BitSet asked = open(entries);
-      List<String> held = new ArrayList<>();
-      // Whether those objects are the session's to let go of, or the call's.
-      AtomicBoolean taken = new AtomicBoolean();
+      opening.retain();
       Call call =
           start(
               control,
               entries,
               by,
-              (running, legal) -> {
-                forKeys(
-                    running,
-                    legal,
-                    "open",
-                    objects::open,
-                    (entry, answer) -> {
-                      entry.settle(ObjectStatus.OK);
-                      held.add(entry.key.value());
-                    });
-                if (!taken.compareAndSet(false, true)) {
-                  objects.close(held);
-                }
-              });
-      boolean done = call == null || call.isDone();
-      BatchResult result = result(entries, asked, call, done);
-      if (!done && !taken.compareAndSet(false, true)) {
-        release(held);
-      }
+              (running, legal) ->
+                  forKeys(
+                      running,
+                      legal,
+                      "open",
+                      opening::open,
+                      (entry, answer) -> entry.settle(ObjectStatus.OK)));
+      BatchResult result = result(entries, asked, call, call == null || call.isDone());
+      releaseAfter(call, opening);
       count(result, entries, /* moved= */ false, Counted.NOTHING);
-      return new MooncakeSession(this, List.copyOf(keys), result, since);
+      return new MooncakeSession(this, List.copyOf(keys), result, opening);
     } finally {
       exit();
     }
@@ -400,11 +386,9 @@ final class MooncakeStore implements CacheStore {
   public ClearResult clear(KeyPrefix prefix, Deadline by) {
     enter(0);
     try {
-      if (prefix.value().getBytes(StandardCharsets.UTF_8).length > Limits.CLEARED_PREFIX_BYTES) {
-        throw new CacheException(
-            FailureCode.REFUSED,
-            "a prefix of more than %d bytes cannot be cleared"
-                .formatted(Limits.CLEARED_PREFIX_BYTES));
+      String refusal = Limits.refusal(prefix);
+      if (refusal != null) {
+        throw new CacheException(FailureCode.REFUSED, refusal);
       }
       AtomicReference<@Nullable ClearResult> cleared = new AtomicReference<>();
       Call call = control.run(by, running -> cleared.set(clear(prefix)));
@@ -592,11 +576,11 @@ final class MooncakeStore implements CacheStore {
 
   /** Reads ranges of the objects that a session has opened. */
   BatchResult read(
-      List<ReadOp> ops, List<ObjectKey> keys, BatchResult opened, long since, Deadline by) {
-    OpenObjects objects = openObjects;
-    if (objects == null) {
-      throw new IllegalStateException("no session can have been opened");
-    }
+      List<ReadOp> ops,
+      List<ObjectKey> keys,
+      BatchResult opened,
+      OpenObjects.Opening opening,
+      Deadline by) {
     enter(ops.size());
     try {
       List<Entry> entries = new ArrayList<>(ops.size());
@@ -605,22 +589,15 @@ final class MooncakeStore implements CacheStore {
       }
       BitSet asked = open(entries);
       // The session may be closed before a read that is late has ended.
-      List<String> held = new ArrayList<>(entries.size());
-      asked.stream().forEach(i -> held.add(entries.get(i).key.value()));
-      objects.retain(held);
+      opening.retain();
       Call call =
           start(
               transfers,
               entries,
               by,
-              (running, legal) -> new TransferCall(below, running).read(objects, since, legal));
-      boolean done = call == null || call.isDone();
-      BatchResult result = result(entries, asked, call, done);
-      if (call == null || done || call.giveUp()) {
-        release(held);
-      } else {
-        call.released().thenRun(() -> release(held));
-      }
+              (running, legal) -> new TransferCall(below, running).read(opening, legal));
+      BatchResult result = result(entries, asked, call, call == null || call.isDone());
+      releaseAfter(call, opening);
       count(result, entries, /* moved= */ true, Counted.READ);
       return result;
     } finally {
@@ -647,31 +624,24 @@ final class MooncakeStore implements CacheStore {
   }
 
   /** Ends a session that has opened objects. */
-  void end(List<String> keys) {
+  void end(OpenObjects.Opening opening) {
     below.removals().endReading();
-    release(keys);
+    release(opening);
   }
 
-  private void release(List<String> keys) {
-    OpenObjects objects = openObjects;
-    if (objects == null || keys.isEmpty() || closed) {
-      return;
+  /** Has a call let go of what a session has opened, once it is over. */
+  private void releaseAfter(@Nullable Call call, OpenObjects.Opening opening) {
+    if (call == null || call.isDone() || call.giveUp()) {
+      release(opening);
+    } else {
+      call.released().thenRun(() -> release(opening));
     }
-    List<String> last = objects.closeShared(keys);
-    if (!last.isEmpty() && !control.later(() -> objects.close(last))) {
+  }
+
+  private void release(OpenObjects.Opening opening) {
+    if (opening.release() && !control.later(opening::end)) {
       LOG.debug("the client is closed, and has let go of all");
     }
-  }
-
-  /** Returns the keys of what a session has opened, as often as it has. */
-  static List<String> openKeys(List<ObjectKey> keys, BatchResult opened) {
-    List<String> open = new ArrayList<>(keys.size());
-    for (int i = 0; i < keys.size(); i++) {
-      if (opened.isOk(i)) {
-        open.add(keys.get(i).value());
-      }
-    }
-    return open;
   }
 
   // Calls.

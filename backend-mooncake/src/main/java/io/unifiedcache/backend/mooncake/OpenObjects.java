@@ -8,12 +8,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The objects that a client holds open to be read. Mooncake knows them by their keys, so that all
- * that read one share it, and the last to let go ends it. Thread-safe.
+ * openings share one as long as its lease lasts, and the last to let go ends it. One whose lease
+ * has run out may be another object by now: it is over for those that have it open, and the next to
+ * ask opens what is there. Thread-safe.
  */
 final class OpenObjects {
   private static final Logger LOG = LoggerFactory.getLogger(OpenObjects.class);
@@ -22,125 +25,227 @@ final class OpenObjects {
   private static final int RENEWALS_PER_LEASE = 4;
 
   private final MooncakeClient.Scattering client;
+  private final LongSupplier clock;
   private final long leaseNanos;
 
   /** Held while Mooncake begins or ends to hold objects open. */
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** Guarded by itself; objects come and go under the lock alone. */
+  /** What Mooncake holds open. Guarded by itself; objects come and go under the lock alone. */
   private final Map<String, Held> held = new HashMap<>();
 
+  /** Guarded by {@link #held}. */
   private static final class Held {
-    int users;
+    /** How many openings it is part of. */
+    int openings;
+
+    /** When it was leased last, at the latest. */
     long leasedAt;
 
-    /** Whether it has been removed though it is leased, so that its key may name another by now. */
-    boolean gone;
+    /** Whether its key may name another object by now. */
+    boolean over;
+
+    Held(long leasedAt) {
+      this.leasedAt = leasedAt;
+    }
   }
 
   OpenObjects(MooncakeClient.Scattering client, Duration lease) {
+    this(client, lease, System::nanoTime);
+  }
+
+  /** Creates it with a clock that counts nanoseconds. */
+  OpenObjects(MooncakeClient.Scattering client, Duration lease, LongSupplier clock) {
     this.client = client;
+    this.clock = clock;
     leaseNanos = lease.toNanos();
   }
 
-  /** Returns the client, to read what is held open. */
-  MooncakeClient.Scattering client() {
-    return client;
-  }
-
   /**
-   * Has objects held open, once more where they are already.
-   *
-   * @param keys distinct keys
-   * @return for each 0, or a negative number if it is not held open
+   * Says that objects have been removed though they may be held open. Whoever opens one from now on
+   * opens what is there by then.
    */
-  long[] open(List<String> keys) throws ClientException {
-    long[] answers = new long[keys.size()];
-    lock.lock();
-    try {
-      List<String> fresh = new ArrayList<>(keys.size());
-      synchronized (held) {
-        for (String key : keys) {
-          Held object = held.get(key);
-          if (object == null || object.gone) {
-            fresh.add(key);
-          }
-        }
-      }
-      long now = System.nanoTime();
-      Map<String, Long> begun = begin(fresh);
-      synchronized (held) {
-        for (int i = 0; i < answers.length; i++) {
-          String key = keys.get(i);
-          Long answer = begun.get(key);
-          if (answer != null && answer < 0) {
-            answers[i] = answer;
-            continue;
-          }
-          if (answer != null) {
-            Held object = held.computeIfAbsent(key, any -> new Held());
-            object.leasedAt = now;
-            object.gone = false;
-          }
-          Objects.requireNonNull(held.get(key)).users++;
-        }
-      }
-      return answers;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /**
-   * Has the leases of objects renewed that are held open, if a part of them has passed. One whose
-   * lease has run out may be another object by now, and is not to be read.
-   *
-   * @param keys distinct keys
-   * @return for each 0, or a negative number if it is not to be read
-   */
-  long[] renew(List<String> keys) throws ClientException {
-    long[] answers = new long[keys.size()];
-    long now = System.nanoTime();
-    if (dueFor(keys, now).isEmpty()) {
-      return answers;
-    }
-    lock.lock();
-    try {
-      List<String> due = dueFor(keys, now);
-      Map<String, Long> begun = begin(due);
-      synchronized (held) {
-        for (int i = 0; i < answers.length; i++) {
-          Held object = held.get(keys.get(i));
-          Long answer = begun.get(keys.get(i));
-          if (object == null || answer == null) {
-            continue;
-          }
-          if (now - object.leasedAt > leaseNanos) {
-            answers[i] = Answers.LEASE_EXPIRED;
-          } else if (answer < 0) {
-            answers[i] = answer;
-          } else {
-            object.leasedAt = now;
-          }
-        }
-      }
-      return answers;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private List<String> dueFor(List<String> keys, long now) {
-    List<String> due = new ArrayList<>();
+  void forget(Collection<String> keys) {
     synchronized (held) {
       for (String key : keys) {
         Held object = held.get(key);
-        if (object != null && now - object.leasedAt > leaseNanos / RENEWALS_PER_LEASE) {
-          due.add(key);
+        if (object != null) {
+          object.over = true;
         }
       }
     }
-    return due;
+  }
+
+  /** The objects that one session has open, until the session and all calls let go of them. */
+  final class Opening {
+    /** When the session began, as {@link Removals} counts. */
+    final long since;
+
+    /** Guarded by {@link #held}. */
+    private final Map<String, Held> objects = new HashMap<>();
+
+    /** How many let go of it yet: the session, and the calls that are at work. */
+    private int users = 1;
+
+    /** Creates the opening of a session, which is to {@link #release} it. */
+    Opening(long since) {
+      this.since = since;
+    }
+
+    /** Counts one more that lets go of it. */
+    void retain() {
+      synchronized (held) {
+        users++;
+      }
+    }
+
+    /** Tells whether the last has let go of it, so that {@link #end} is to be called. */
+    boolean release() {
+      synchronized (held) {
+        return --users == 0;
+      }
+    }
+
+    /** Returns the client, to read what is open. */
+    MooncakeClient.Scattering client() {
+      return client;
+    }
+
+    /**
+     * Has objects held open.
+     *
+     * @param keys distinct keys
+     * @return for each 0, or a negative number if it is not held open
+     */
+    long[] open(List<String> keys) throws ClientException {
+      lock.lock();
+      try {
+        long before = clock.getAsLong();
+        Map<String, Long> begun =
+            begin(keys.stream().filter(key -> !isShared(key, before)).toList());
+        long[] answers = new long[keys.size()];
+        synchronized (held) {
+          for (int i = 0; i < answers.length; i++) {
+            String key = keys.get(i);
+            Long answer = begun.get(key);
+            if (answer != null && answer < 0) {
+              answers[i] = answer;
+              continue;
+            }
+            if (answer != null) {
+              replace(key, new Held(before));
+            }
+            Held object = Objects.requireNonNull(held.get(key));
+            if (objects.put(key, object) != object) {
+              object.openings++;
+            }
+          }
+        }
+        return answers;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /**
+     * Has the leases of objects renewed, if a part of them has passed.
+     *
+     * @param keys distinct keys that are open
+     * @return for each 0, or a negative number if it cannot be read
+     */
+    long[] renew(List<String> keys) throws ClientException {
+      long[] answers = new long[keys.size()];
+      if (due(keys).isEmpty()) {
+        return answers;
+      }
+      lock.lock();
+      try {
+        long before = clock.getAsLong();
+        Map<String, Long> begun = begin(due(keys));
+        long after = clock.getAsLong();
+        synchronized (held) {
+          for (int i = 0; i < answers.length; i++) {
+            Long answer = begun.get(keys.get(i));
+            if (answer == null) {
+              continue;
+            }
+            Held object = Objects.requireNonNull(objects.get(keys.get(i)));
+            if (answer < 0) {
+              answers[i] = answer;
+              object.over |= Answers.isAbsent(answer);
+            } else if (after - object.leasedAt > leaseNanos) {
+              object.over = true;
+            } else {
+              object.leasedAt = before;
+            }
+          }
+        }
+        return answers;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Returns those whose leases are to be renewed; those that have run out are over. */
+    private List<String> due(List<String> keys) {
+      long now = clock.getAsLong();
+      List<String> due = new ArrayList<>();
+      synchronized (held) {
+        for (String key : keys) {
+          Held object = Objects.requireNonNull(objects.get(key));
+          long age = now - object.leasedAt;
+          object.over |= age > leaseNanos;
+          if (!object.over && age > leaseNanos / RENEWALS_PER_LEASE) {
+            due.add(key);
+          }
+        }
+      }
+      return due;
+    }
+
+    /** Tells whether an object may be another than that which was opened. */
+    boolean isOver(String key) {
+      synchronized (held) {
+        return Objects.requireNonNull(objects.get(key)).over;
+      }
+    }
+
+    /** Lets go of all objects, after the last {@link #release}. Waits for Mooncake. */
+    void end() {
+      lock.lock();
+      try {
+        List<String> last = new ArrayList<>(objects.size());
+        synchronized (held) {
+          objects.forEach(
+              (key, object) -> {
+                // By its key Mooncake knows the object that has taken its place, if there is one.
+                if (--object.openings == 0 && held.remove(key, object)) {
+                  last.add(key);
+                }
+              });
+        }
+        if (!last.isEmpty()) {
+          OpenObjects.this.end(last);
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /** Tells whether an object is held open, and leased, already. */
+  private boolean isShared(String key, long now) {
+    synchronized (held) {
+      Held object = held.get(key);
+      return object != null && !object.over && now - object.leasedAt <= leaseNanos;
+    }
+  }
+
+  private void replace(String key, Held fresh) {
+    Held old = held.put(key, fresh);
+    if (old != null) {
+      old.over = true;
+    }
   }
 
   private Map<String, Long> begin(List<String> keys) throws ClientException {
@@ -156,7 +261,8 @@ final class OpenObjects {
             "%d answers for %d objects".formatted(answers.length, keys.size()));
       }
     } catch (ClientException e) {
-      // Some may have begun. Those that had before are begun anew by the next to read them.
+      // Some may have begun.
+      forget(keys);
       end(keys);
       throw e;
     }
@@ -164,73 +270,6 @@ final class OpenObjects {
       begun.put(keys.get(i), answers[i]);
     }
     return begun;
-  }
-
-  /**
-   * Says that objects have been removed though they may be held open. Whoever opens one from now on
-   * opens what is there by then; those that have it open learn from {@link Removals}.
-   */
-  void forget(Collection<String> keys) {
-    synchronized (held) {
-      for (String key : keys) {
-        Held object = held.get(key);
-        if (object != null) {
-          object.gone = true;
-        }
-      }
-    }
-  }
-
-  /** Counts one more use of objects that are held open; never waits for Mooncake. */
-  void retain(Collection<String> keys) {
-    synchronized (held) {
-      for (String key : keys) {
-        Objects.requireNonNull(held.get(key)).users++;
-      }
-    }
-  }
-
-  /**
-   * Lets go of objects that others hold open too; never waits for Mooncake.
-   *
-   * @param keys as often as they are to be let go of
-   * @return those that nobody else holds open, which have not been let go of yet
-   */
-  List<String> closeShared(Collection<String> keys) {
-    List<String> last = new ArrayList<>();
-    synchronized (held) {
-      for (String key : keys) {
-        Held object = held.get(key);
-        if (object != null && object.users > 1) {
-          object.users--;
-        } else if (object != null) {
-          last.add(key);
-        }
-      }
-    }
-    return last;
-  }
-
-  /** Lets go of objects, as often as they are named. */
-  void close(Collection<String> keys) {
-    lock.lock();
-    try {
-      List<String> over = new ArrayList<>(keys.size());
-      synchronized (held) {
-        for (String key : keys) {
-          Held object = held.get(key);
-          if (object != null && --object.users == 0) {
-            held.remove(key);
-            over.add(key);
-          }
-        }
-      }
-      if (!over.isEmpty()) {
-        end(over);
-      }
-    } finally {
-      lock.unlock();
-    }
   }
 
   private void end(List<String> keys) {

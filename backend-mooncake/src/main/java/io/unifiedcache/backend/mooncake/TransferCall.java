@@ -46,7 +46,9 @@ final class TransferCall {
 
   private final Below below;
   private final Call call;
-  private boolean ranges;
+
+  /** What is read from, if ranges are read. */
+  private OpenObjects.@Nullable Opening opening;
 
   /** How long Mooncake took to move the current chunk. */
   private long movedNanos;
@@ -92,14 +94,10 @@ final class TransferCall {
     }
   }
 
-  /**
-   * Reads ranges of objects that are held open.
-   *
-   * @param opened when they were opened, as {@link Removals} counts
-   */
-  void read(OpenObjects objects, long opened, List<Entry> entries) {
-    ranges = true;
-    since = opened;
+  /** Reads ranges of objects that are held open. */
+  void read(OpenObjects.Opening opening, List<Entry> entries) {
+    this.opening = opening;
+    since = opening.since;
     List<Entry> wanted = new ArrayList<>(entries.size());
     for (Entry entry : entries) {
       if (entry.size() == 0) {
@@ -108,7 +106,7 @@ final class TransferCall {
         wanted.add(entry);
       }
     }
-    inRounds(wanted, round -> inChunks(round, entry -> {}, chunk -> readChunk(objects, chunk)));
+    inRounds(wanted, round -> inChunks(round, entry -> {}, chunk -> readChunk(opening, chunk)));
   }
 
   /** Does entries of equal keys one after the other: Mooncake would mix them up. */
@@ -181,7 +179,7 @@ final class TransferCall {
   }
 
   private long cost(Entry entry, boolean staged) {
-    if (staged && !ranges) {
+    if (staged && opening == null) {
       return Window.cost(entry.size());
     }
     long cost = 0;
@@ -368,29 +366,31 @@ final class TransferCall {
     judgeRead(chunk, "get", move(chunk, "get", below.client()::get));
   }
 
-  private void readChunk(OpenObjects objects, List<Entry> chunk) {
-    List<Entry> held = new ArrayList<>(chunk.size());
+  private void readChunk(OpenObjects.Opening opening, List<Entry> chunk) {
     long[] answers;
     try {
-      answers = objects.renew(keys(chunk));
+      answers = opening.renew(keys(chunk));
     } catch (ClientException e) {
       chunk.forEach(entry -> entry.fail(FailureCode.INTERNAL, "it is not held open: " + reason(e)));
       return;
     }
+    List<Entry> open = new ArrayList<>(chunk.size());
     for (int i = 0; i < answers.length; i++) {
-      if (answers[i] >= 0) {
-        held.add(chunk.get(i));
+      Entry entry = chunk.get(i);
+      if (Answers.isAbsent(answers[i])) {
+        failGone(entry, MemoryState.UNTOUCHED);
+      } else if (answers[i] < 0) {
+        fail(entry, "open", answers[i], MemoryState.UNTOUCHED);
+      } else if (opening.isOver(entry.key.value())) {
+        failGone(entry, MemoryState.UNTOUCHED);
       } else {
-        fail(
-            chunk.get(i),
-            "open",
-            Answers.isAbsent(answers[i]) ? Answers.LEASE_EXPIRED : answers[i],
-            MemoryState.UNTOUCHED);
+        open.add(entry);
       }
     }
-    if (!held.isEmpty()) {
-      judgeRead(held, "read of ranges", move(held, "read of ranges", objects.client()::readRanges));
+    if (open.isEmpty()) {
+      return;
     }
+    judgeRead(open, "read of ranges", move(open, "read of ranges", opening.client()::readRanges));
   }
 
   private void judgeRead(List<Entry> chunk, String what, long @Nullable [] answers) {
@@ -402,13 +402,8 @@ final class TransferCall {
     for (int i = 0; i < answers.length; i++) {
       Entry entry = chunk.get(i);
       long answer = answers[i];
-      if (answer == entry.size() && below.removals().happened(entry.key.value(), since)) {
-        entry.fail(
-            StoreFailure.of(
-                    FailureCode.LEASE_EXPIRED,
-                    Limits.about(entry.key, "it was removed while it was read"))
-                .asRetryable()
-                .withMemory(written(entry)));
+      if (answer == entry.size() && isGone(entry)) {
+        failGone(entry, written(entry));
       } else if (answer == entry.size()) {
         if (entry.staged != null && !copyOut(entry)) {
           continue;
@@ -429,6 +424,23 @@ final class TransferCall {
     }
     findSizes(refused, Answers.INVALID_PARAMS);
     findSizes(unmoved, Answers.TRANSFER_FAILED);
+  }
+
+  /** Tells whether what was read may be of no object, or of another than was asked for. */
+  private boolean isGone(Entry entry) {
+    String key = entry.key.value();
+    return below.removals().happened(key, since) || (opening != null && opening.isOver(key));
+  }
+
+  private static void failGone(Entry entry, MemoryState memory) {
+    entry.fail(
+        StoreFailure.of(
+                FailureCode.LEASE_EXPIRED,
+                Limits.about(
+                    entry.key,
+                    "it was removed while it was read, or the lease of its session has run out"))
+            .asRetryable()
+            .withMemory(memory));
   }
 
   /** Copies what was staged to where it belongs, unless its caller has stopped waiting. */
@@ -506,7 +518,7 @@ final class TransferCall {
     long cost = 0;
     for (Entry entry : chunk) {
       cost += cost(entry, entry.staged != null);
-      if (ranges) {
+      if (opening != null) {
         entry.addRangesTo(transfer);
       } else {
         entry.addWholeTo(transfer);

@@ -82,6 +82,50 @@ abstract class DrillsSoak {
     assertThat(longest).isLessThan(DrillObjects.DEADLINE.plus(Limits.GRACE).plus(SLACK));
   }
 
+  /**
+   * Ranges that are read from an owner that dies are waited for by Mooncake for a minute, and the
+   * memory is in use for as long.
+   */
+  @Test
+  @Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void ownerDiesUnderALinker_eachLoadEndsOnceAndHitsResume() throws Exception {
+    CLUSTER.heal();
+    Map<String, String> settings = new TreeMap<>(CLUSTER.settings(client));
+    settings.put("linker.load-timeout", DrillObjects.DEADLINE.toSeconds() + "s");
+    settings.put("quarantine", "1s");
+    try (EnginePages engine =
+        new EnginePages("soak", /* packed= */ false, EnginePages.keys(1, 32), settings)) {
+      engine.fill(1);
+      List<String> expected = engine.hashes();
+      for (int i = 0; i < 3; i++) {
+        CLUSTER.await("hits resume", () -> storeAndLoad(engine, expected));
+        AtomicBoolean over = new AtomicBoolean();
+        FutureTask<Integer> loads =
+            new FutureTask<>(
+                () -> {
+                  int loaded = 0;
+                  while (!over.get()) {
+                    loaded += engine.tryLoad(expected) ? 1 : 0;
+                  }
+                  return loaded;
+                });
+        Thread.ofPlatform().daemon().start(loads);
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(300));
+        CLUSTER.killOwner();
+        CLUSTER.startOwner();
+        over.set(true);
+        assertThat(loads.get(5, TimeUnit.MINUTES)).isPositive();
+      }
+      CLUSTER.await("hits resume", () -> storeAndLoad(engine, expected));
+      assertThat(engine.longest()).isLessThan(DrillObjects.DEADLINE.multipliedBy(2).plus(SLACK));
+    }
+  }
+
+  private static boolean storeAndLoad(EnginePages engine, List<String> expected) {
+    engine.fill(1);
+    return engine.canOffload() && engine.tryLoad(expected);
+  }
+
   private void goThrough(Event event, Random random) throws Exception {
     CLUSTER.heal();
     try (CacheStore store = open()) {

@@ -549,6 +549,15 @@ class MooncakeStoreTest {
   }
 
   @Test
+  void clear_prefixWithANul_isRefused() {
+    assertThatThrownBy(() -> store.clear(KeyPrefix.of("a\0b"), soon()))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.REFUSED))
+        .hasMessageContaining("NUL");
+    assertThat(client.calls).isEmpty();
+  }
+
+  @Test
   void clear_quotesThePrefix_andFailsWhereNobodyTellsWhatIsLeft() {
     assertThatThrownBy(() -> store.clear(KeyPrefix.of("a.b*(c|d)[e]\\ü^$"), soon()))
         .isInstanceOfSatisfying(

@@ -1,0 +1,191 @@
+package io.unifiedcache.backend.mooncake;
+
+import static io.unifiedcache.backend.mooncake.ScriptedStore.bytes;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.key;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.pieces;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.put;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.soon;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.Memory;
+import io.unifiedcache.api.MemoryState;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.api.store.Range;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What a session does when its calls are late, and when objects go while they are read. */
+class MooncakeSessionTest {
+  private static final int BYTES = 100;
+
+  private final ScriptedReader client = new ScriptedReader();
+  private final MooncakeStore store = ScriptedStore.over(client, Map.of());
+  private final CountDownLatch stalled = new CountDownLatch(1);
+
+  @AfterEach
+  void close() {
+    stalled.countDown();
+    store.close();
+  }
+
+  private ReadSession open(String key) {
+    assertThat(store.put(List.of(put(key, 1, BYTES)), soon()).isOk(0)).isTrue();
+    ReadSession session = store.openSession(List.of(key(key)), soon());
+    assertThat(session.opened().isOk(0)).isTrue();
+    return session;
+  }
+
+  private static BatchResult read(ReadSession session, List<Memory> target, Deadline by) {
+    return session.read(List.of(new ReadOp(0, List.of(new Range(0, target.getFirst())))), by);
+  }
+
+  private void stall() {
+    try {
+      assertThat(stalled.await(1, TimeUnit.MINUTES)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private String nextEnded() throws InterruptedException {
+    return String.valueOf(client.ended.poll(30, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void close_letsGoOfWhatIsOpen() throws Exception {
+    ReadSession session = open("a");
+    List<Memory> target = pieces(0, BYTES);
+    assertThat(read(session, target, soon()).isOk(0)).isTrue();
+    assertThat(bytes(target)).containsOnly(1);
+    assertThat(client.ended).isEmpty();
+    session.close();
+    assertThat(nextEnded()).isEqualTo("a");
+  }
+
+  @Test
+  void close_whileALateReadIsAtWork_waitsForItsEnd() throws Exception {
+    ReadSession session = open("a");
+    client.beforeRanges = this::stall;
+    BatchResult result = read(session, pieces(0, BYTES), Deadline.after(Duration.ofMillis(20)));
+    assertThat(result.failure(0).code()).isEqualTo(FailureCode.TIMEOUT);
+    session.close();
+    // What is let go of later is let go of in order.
+    ReadSession second = open("b");
+    second.close();
+    assertThat(nextEnded()).isEqualTo("b");
+    assertThat(client.open).containsOnlyKeys("a");
+    stalled.countDown();
+    assertThat(nextEnded()).isEqualTo("a");
+  }
+
+  @Test
+  void openSession_late_isTimeoutAndIsLetGoOfInTheEnd() throws Exception {
+    assertThat(store.put(List.of(put("a", 1, BYTES)), soon()).isOk(0)).isTrue();
+    client.startScript =
+        key -> {
+          stall();
+          return null;
+        };
+    ReadSession session =
+        store.openSession(List.of(key("a")), Deadline.after(Duration.ofMillis(20)));
+    assertThat(session.opened().failure(0).code()).isEqualTo(FailureCode.TIMEOUT);
+    session.close();
+    stalled.countDown();
+    assertThat(nextEnded()).isEqualTo("a");
+    assertThat(client.open).isEmpty();
+  }
+
+  @Test
+  void openSession_sameKeyTwice_readsEither() throws Exception {
+    assertThat(store.put(List.of(put("a", 1, BYTES)), soon()).isOk(0)).isTrue();
+    ReadSession session = store.openSession(List.of(key("a"), key("a")), soon());
+    assertThat(session.opened().count(ObjectStatus.OK)).isEqualTo(2);
+    List<Memory> target = pieces(0, BYTES);
+    BatchResult result =
+        session.read(List.of(new ReadOp(1, List.of(new Range(0, target.getFirst())))), soon());
+    assertThat(result.isOk(0)).isTrue();
+    session.close();
+    assertThat(nextEnded()).isEqualTo("a");
+    assertThat(client.ended).isEmpty();
+  }
+
+  @Test
+  void read_whileTheObjectIsRemovedByForce_isNotTaken() {
+    ReadSession session = open("a");
+    client.beforeRanges = () -> store.remove(List.of(key("a")), /* evenIfLeased= */ true, soon());
+    BatchResult result = read(session, pieces(0, BYTES), soon());
+    assertThat(result.failure(0).code()).isEqualTo(FailureCode.LEASE_EXPIRED);
+    assertThat(result.failure(0).memory()).isEqualTo(MemoryState.DIRTY);
+    client.beforeRanges = () -> {};
+    BatchResult after = read(session, pieces(0, BYTES), soon());
+    assertThat(after.failure(0).code()).isEqualTo(FailureCode.LEASE_EXPIRED);
+    assertThat(after.failure(0).memory()).isEqualTo(MemoryState.UNTOUCHED);
+    session.close();
+  }
+
+  @Test
+  void read_afterTheLease_isFailed_andANewSessionReadsWhatIsThere() {
+    MooncakeStore shortLeases = ScriptedStore.over(client, Map.of("default_kv_lease_ttl", "1ms"));
+    try {
+      assertThat(shortLeases.put(List.of(put("a", 1, BYTES)), soon()).isOk(0)).isTrue();
+      ReadSession idle = shortLeases.openSession(List.of(key("a")), soon());
+      pass(Duration.ofMillis(2));
+      client.objects.put("a", new byte[] {2});
+      List<Memory> target = pieces(0, 1);
+      // A lease of a millisecond may run out between opening and reading.
+      while (!readAnew(shortLeases, target)) {
+        Thread.onSpinWait();
+      }
+      assertThat(bytes(target)).containsExactly(2);
+      BatchResult late = read(idle, pieces(0, 1), soon());
+      assertThat(late.failure(0).code()).isEqualTo(FailureCode.LEASE_EXPIRED);
+      assertThat(late.failure(0).retryable()).isTrue();
+      idle.close();
+    } finally {
+      shortLeases.close();
+    }
+  }
+
+  @Test
+  void read_whileTheLeaseRunsOutAndOthersOpenAnew_isNotTaken() {
+    MooncakeStore shortLeases = ScriptedStore.over(client, Map.of("default_kv_lease_ttl", "100ms"));
+    try {
+      assertThat(shortLeases.put(List.of(put("a", 1, BYTES)), soon()).isOk(0)).isTrue();
+      ReadSession session = shortLeases.openSession(List.of(key("a")), soon());
+      client.beforeRanges =
+          () -> {
+            pass(Duration.ofMillis(101));
+            shortLeases.openSession(List.of(key("a")), soon()).close();
+          };
+      BatchResult result = read(session, pieces(0, BYTES), soon());
+      assertThat(result.failure(0).code()).isEqualTo(FailureCode.LEASE_EXPIRED);
+      session.close();
+    } finally {
+      shortLeases.close();
+    }
+  }
+
+  /** Lets time pass that Mooncake would count. */
+  private static void pass(Duration time) {
+    Deadline over = Deadline.after(time);
+    while (!over.hasPassed()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private static boolean readAnew(MooncakeStore store, List<Memory> target) {
+    try (ReadSession session = store.openSession(List.of(key("a")), soon())) {
+      return session.opened().isOk(0) && read(session, target, soon()).isOk(0);
+    }
+  }
+}
