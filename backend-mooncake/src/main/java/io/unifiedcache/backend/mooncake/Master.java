@@ -2,7 +2,6 @@ package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
-import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -30,6 +29,9 @@ final class Master {
 
   /** The tenant whose keys the HTTP interface lists, where a master keeps tenants apart. */
   private static final String LISTED_TENANT = "default";
+
+  /** How much of the listed keys is looked at together. */
+  private static final int WINDOW_BYTES = 1 << 16;
 
   private static final Pattern TENANT_BYTES = Pattern.compile("\"charged_bytes\"\\s*:\\s*(\\d+)");
 
@@ -187,24 +189,31 @@ final class Master {
 
   /** Counts the places at the begin of a line where the prefix is. */
   static long countLines(InputStream lines, byte[] prefix) throws IOException {
-    BufferedInputStream text = new BufferedInputStream(lines, 1 << 16);
+    byte[] window = new byte[WINDOW_BYTES + prefix.length];
+    int filled = 0;
+    boolean atBegin = true;
+    boolean isLast = false;
     long count = 0;
-    while (true) {
-      text.mark(prefix.length + 1);
-      byte[] begin = text.readNBytes(Math.max(1, prefix.length));
-      if (begin.length == 0) {
-        return count;
+    while (!isLast) {
+      filled += lines.readNBytes(window, filled, window.length - filled);
+      isLast = filled < window.length;
+      // What begins after that may go on beyond the window.
+      int end = isLast ? filled : WINDOW_BYTES;
+      for (int at = 0; at < end; at++) {
+        if (atBegin && beginsWith(window, at, filled, prefix)) {
+          count++;
+        }
+        atBegin = window[at] == '\n';
       }
-      if (begin.length >= prefix.length
-          && Arrays.equals(begin, 0, prefix.length, prefix, 0, prefix.length)) {
-        count++;
-      }
-      text.reset();
-      int next;
-      do {
-        next = text.read();
-      } while (next >= 0 && next != '\n');
+      filled -= end;
+      System.arraycopy(window, end, window, 0, filled);
     }
+    return count;
+  }
+
+  private static boolean beginsWith(byte[] text, int from, int to, byte[] prefix) {
+    return to - from >= prefix.length
+        && Arrays.equals(text, from, from + prefix.length, prefix, 0, prefix.length);
   }
 
   @Override

@@ -51,7 +51,7 @@ class WindowTest {
 
   /** Begins to wait for a turn; returns once it waits. */
   private FutureTask<Long> begin(long cost, Call call) {
-    FutureTask<Long> turn = new FutureTask<>(() -> (long) window.enter(cost, call));
+    FutureTask<Long> turn = new FutureTask<>(() -> window.enter(cost, call));
     Thread thread = Thread.ofPlatform().daemon().start(turn);
     while (thread.isAlive() && thread.getState() != Thread.State.TIMED_WAITING) {
       Thread.onSpinWait();
