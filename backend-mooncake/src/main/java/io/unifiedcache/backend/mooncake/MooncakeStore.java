@@ -72,7 +72,7 @@ final class MooncakeStore implements CacheStore {
 
   private static final String PROBED_KEY = "unified-cache-probe";
 
-  private final Below below;
+  private final StoreParts parts;
   private final Master master;
   private final String description;
   private final StoreLimits limits;
@@ -134,8 +134,8 @@ final class MooncakeStore implements CacheStore {
             : null;
     this.ignoredGroups = client instanceof MooncakeClient.Scattering ? null : ignoredGroups;
     capabilities = capabilities(openObjects != null, devices);
-    below =
-        new Below(
+    parts =
+        new StoreParts(
             client,
             registrations,
             new Staging(registrations, settings.stagingBytes()),
@@ -162,7 +162,7 @@ final class MooncakeStore implements CacheStore {
               try {
                 MooncakeStore store = open(settings, master, control, context);
                 if (!answer.compareAndSet(null, store)) {
-                  store.below.client().close();
+                  store.parts.client().close();
                 }
               } catch (CacheException e) {
                 answer.compareAndSet(null, e);
@@ -249,7 +249,7 @@ final class MooncakeStore implements CacheStore {
         call,
         entries,
         "exists",
-        below.client()::exists,
+        parts.client()::exists,
         (entry, answer) -> entry.settle(answer > 0 ? ObjectStatus.OK : ObjectStatus.ABSENT));
   }
 
@@ -265,7 +265,7 @@ final class MooncakeStore implements CacheStore {
         ignoredGroups.see(entries);
       }
       BatchResult result =
-          run(transfers, entries, by, (call, legal) -> new TransferCall(below, call).put(legal));
+          run(transfers, entries, by, (call, legal) -> new TransferCall(parts, call).put(legal));
       count(result, entries, /* moved= */ true, Counted.STORED);
       return result;
     } finally {
@@ -282,7 +282,7 @@ final class MooncakeStore implements CacheStore {
         entries.add(Entry.of(i, ops.get(i), devices));
       }
       BatchResult result =
-          run(transfers, entries, by, (call, legal) -> new TransferCall(below, call).get(legal));
+          run(transfers, entries, by, (call, legal) -> new TransferCall(parts, call).get(legal));
       count(result, entries, /* moved= */ true, Counted.READ);
       return result;
     } finally {
@@ -298,7 +298,7 @@ final class MooncakeStore implements CacheStore {
     }
     enter(keys.size());
     try {
-      OpenObjects.Opening opening = objects.new Opening(below.removals().beginReading());
+      OpenObjects.Opening opening = objects.new Opening(parts.removals().beginReading());
       List<Entry> entries = entries(keys);
       BitSet asked = open(entries);
       opening.retain();
@@ -359,18 +359,18 @@ final class MooncakeStore implements CacheStore {
   }
 
   private long[] remove(List<String> keys) throws ClientException {
-    return below.client().remove(keys, /* force= */ false);
+    return parts.client().remove(keys, /* force= */ false);
   }
 
   private long[] removeByForce(List<String> keys) throws ClientException {
-    below.removals().begin(keys);
+    parts.removals().begin(keys);
     try {
-      return below.client().remove(keys, /* force= */ true);
+      return parts.client().remove(keys, /* force= */ true);
     } finally {
       if (openObjects != null) {
         openObjects.forget(keys);
       }
-      below.removals().end(keys);
+      parts.removals().end(keys);
     }
   }
 
@@ -412,7 +412,7 @@ final class MooncakeStore implements CacheStore {
   private ClearResult clear(KeyPrefix prefix) {
     long answer;
     try {
-      answer = below.client().removeByRegex(pattern(prefix.value()), /* force= */ false);
+      answer = parts.client().removeByRegex(pattern(prefix.value()), /* force= */ false);
     } catch (ClientException e) {
       throw new CacheException(
           FailureCode.INTERNAL, "clear of " + prefix + " failed: " + e.getMessage(), e);
@@ -454,7 +454,7 @@ final class MooncakeStore implements CacheStore {
   public Registration register(Memory memory) {
     enter(0);
     try {
-      return below.registrations().register(memory);
+      return parts.registrations().register(memory);
     } finally {
       exit();
     }
@@ -552,10 +552,10 @@ final class MooncakeStore implements CacheStore {
     while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
       LOG.warn("Mooncake's client is not closed yet, since a call to it does not end");
     }
-    below.registrations().end();
-    below.client().close();
-    below.quarantine().end();
-    below.staging().end();
+    parts.registrations().end();
+    parts.client().close();
+    parts.quarantine().end();
+    parts.staging().end();
   }
 
   private void awaitCalls(long nanos) {
@@ -595,7 +595,7 @@ final class MooncakeStore implements CacheStore {
               transfers,
               entries,
               by,
-              (running, legal) -> new TransferCall(below, running).read(opening, legal));
+              (running, legal) -> new TransferCall(parts, running).read(opening, legal));
       BatchResult result = result(entries, asked, call, call == null || call.isDone());
       releaseAfter(call, opening);
       count(result, entries, /* moved= */ true, Counted.READ);
@@ -625,7 +625,7 @@ final class MooncakeStore implements CacheStore {
 
   /** Ends a session that has opened objects. */
   void end(OpenObjects.Opening opening) {
-    below.removals().endReading();
+    parts.removals().endReading();
     release(opening);
   }
 

@@ -44,7 +44,7 @@ final class TransferCall {
    */
   private static final long LEAST_WAIT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-  private final Below below;
+  private final StoreParts parts;
   private final Call call;
 
   /** What is read from, if ranges are read. */
@@ -59,8 +59,8 @@ final class TransferCall {
   /** The memory of the current chunk that Mooncake may still be at. */
   private MemoryState.@Nullable InUse doubt;
 
-  TransferCall(Below below, Call call) {
-    this.below = below;
+  TransferCall(StoreParts parts, Call call) {
+    this.parts = parts;
     this.call = call;
   }
 
@@ -76,7 +76,7 @@ final class TransferCall {
 
   /** Reads whole objects. */
   void get(List<Entry> entries) {
-    since = below.removals().beginReading();
+    since = parts.removals().beginReading();
     try {
       inRounds(
           entries,
@@ -90,7 +90,7 @@ final class TransferCall {
             inChunks(wanted, entry -> {}, this::getChunk);
           });
     } finally {
-      below.removals().endReading();
+      parts.removals().endReading();
     }
   }
 
@@ -165,12 +165,12 @@ final class TransferCall {
   /** Tells whether Mooncake can take the memory of an entry as it is. */
   private boolean isDirect(Entry entry) {
     List<Memory> pieces = entry.pieces();
-    if (pieces.size() > 1 && !(below.client() instanceof MooncakeClient.Scattering)) {
+    if (pieces.size() > 1 && !(parts.client() instanceof MooncakeClient.Scattering)) {
       return false;
     }
-    if (below.onlyRegistered()) {
+    if (parts.onlyRegistered()) {
       for (Memory piece : pieces) {
-        if (!below.registrations().covers(piece)) {
+        if (!parts.registrations().covers(piece)) {
           return false;
         }
       }
@@ -220,7 +220,7 @@ final class TransferCall {
     }
     Staging.Block block;
     try {
-      block = below.staging().take(first.size(), wanted, call);
+      block = parts.staging().take(first.size(), wanted, call);
     } catch (CacheException e) {
       first.fail(e.code(), String.valueOf(e.getMessage()));
       return from + 1;
@@ -259,7 +259,7 @@ final class TransferCall {
     } finally {
       chunk.forEach(entry -> entry.staged = null);
       if (!done) {
-        doubt = below.quarantine().begin();
+        doubt = parts.quarantine().begin();
       }
       if (doubt == null) {
         block.free();
@@ -304,7 +304,7 @@ final class TransferCall {
    * @return those to put again, if there is to be another time
    */
   private List<Entry> putOnce(List<Entry> chunk, List<Entry> answered, boolean again) {
-    long[] answers = move(chunk, "put", below.client()::put);
+    long[] answers = move(chunk, "put", parts.client()::put);
     if (answers == null) {
       return List.of();
     }
@@ -332,7 +332,7 @@ final class TransferCall {
   private List<Entry> findOnce(List<Entry> stored, boolean again) {
     long[] there;
     try {
-      there = below.client().exists(keys(stored));
+      there = parts.client().exists(keys(stored));
     } catch (ClientException e) {
       for (Entry entry : stored) {
         entry.fail(FailureCode.INTERNAL, "it is not known whether it was stored: " + reason(e));
@@ -363,7 +363,7 @@ final class TransferCall {
   }
 
   private void getChunk(List<Entry> chunk) {
-    judgeRead(chunk, "get", move(chunk, "get", below.client()::get));
+    judgeRead(chunk, "get", move(chunk, "get", parts.client()::get));
   }
 
   private void readChunk(OpenObjects.Opening opening, List<Entry> chunk) {
@@ -429,7 +429,7 @@ final class TransferCall {
   /** Tells whether what was read may be of no object, or of another than was asked for. */
   private boolean isGone(Entry entry) {
     String key = entry.key.value();
-    return below.removals().happened(key, since) || (opening != null && opening.isOver(key));
+    return parts.removals().happened(key, since) || (opening != null && opening.isOver(key));
   }
 
   private static void failGone(Entry entry, MemoryState memory) {
@@ -473,7 +473,7 @@ final class TransferCall {
     }
     long[] sizes;
     try {
-      sizes = below.client().sizes(keys(refused));
+      sizes = parts.client().sizes(keys(refused));
     } catch (ClientException e) {
       refused.forEach(entry -> fail(entry, "get", number, MemoryState.UNTOUCHED));
       return;
@@ -524,7 +524,7 @@ final class TransferCall {
         entry.addWholeTo(transfer);
       }
     }
-    long turn = below.window().enter(cost, call);
+    long turn = parts.window().enter(cost, call);
     if (turn == 0) {
       chunk.forEach(entry -> entry.fail(entry.late()));
       return null;
@@ -547,7 +547,7 @@ final class TransferCall {
       return null;
     } finally {
       movedNanos = System.nanoTime() - began;
-      below.window().leave(turn);
+      parts.window().leave(turn);
     }
   }
 
@@ -570,7 +570,7 @@ final class TransferCall {
   private MemoryState inDoubt(Entry entry) {
     MemoryState.InUse inUse = doubt;
     if (inUse == null) {
-      inUse = below.quarantine().begin();
+      inUse = parts.quarantine().begin();
       doubt = inUse;
     }
     if (entry.staged != null) {

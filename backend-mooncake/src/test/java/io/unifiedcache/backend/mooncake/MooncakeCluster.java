@@ -16,7 +16,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -206,24 +205,27 @@ final class MooncakeCluster
     owner = null;
   }
 
-  /** Has the process that owns the memory stand still. */
-  void stopOwner() throws IOException {
-    signalOwner("STOP");
+  /** Has the process that owns the memory hang. */
+  void stopOwner() {
+    signal(owner, "STOP");
   }
 
-  /** Has the process that owns the memory go on. */
-  void continueOwner() throws IOException {
-    signalOwner("CONT");
+  /** Has the process that owns the memory, and hangs, go on. */
+  void continueOwner() {
+    signal(owner, "CONT");
   }
 
-  private void signalOwner(String signal) throws IOException {
-    Process process = Objects.requireNonNull(owner, "there is no owner");
+  private static void signal(@Nullable Process process, String signal) {
+    if (process == null) {
+      throw new IllegalStateException("the process does not run");
+    }
     try {
-      int status =
-          new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid())).start().waitFor();
-      if (status != 0) {
-        throw new IOException("kill -" + signal + " answered " + status);
+      Process kill = new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid())).start();
+      if (kill.waitFor() != 0) {
+        throw new AssertionError("process " + process.pid() + " cannot be sent " + signal);
       }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -1,7 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
 /**
- * What a store works with.
+ * The parts of a store that move objects.
  *
  * @param client Mooncake's client
  * @param registrations the memory it knows
@@ -11,7 +11,7 @@ package io.unifiedcache.backend.mooncake;
  * @param removals the objects that were removed from under readers
  * @param onlyRegistered whether it moves registered memory only
  */
-record Below(
+record StoreParts(
     MooncakeClient client,
     Registrations registrations,
     Staging staging,
