@@ -16,7 +16,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class Quarantine {
   private final Executor afterPeriod;
-  private final Set<CompletableFuture<@Nullable Void>> kept = ConcurrentHashMap.newKeySet();
+  private final Set<Hold> kept = ConcurrentHashMap.newKeySet();
+
+  private static final class Hold {
+    final CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
+  }
 
   /**
    * Creates it.
@@ -32,15 +36,15 @@ final class Quarantine {
 
   /** Begins a quarantine. */
   MemoryState.InUse begin() {
-    CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
-    kept.add(released);
-    afterPeriod.execute(() -> end(released));
-    return new MemoryState.InUse(released.minimalCompletionStage());
+    Hold hold = new Hold();
+    kept.add(hold);
+    afterPeriod.execute(() -> end(hold));
+    return new MemoryState.InUse(hold.released.minimalCompletionStage());
   }
 
-  private void end(CompletableFuture<@Nullable Void> released) {
-    kept.remove(released);
-    released.complete(null);
+  private void end(Hold hold) {
+    kept.remove(hold);
+    hold.released.complete(null);
   }
 
   /** Ends every quarantine: the client is gone. */

@@ -5,7 +5,6 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,20 +21,24 @@ final class Turns {
   /** Those that wait; the first one's turn it is. */
   private final Queue<Call> waiting = new ArrayDeque<>();
 
+  /** Takes a part; null as long as there is too little. */
+  interface Attempt<T> {
+    @Nullable T take();
+  }
+
   /**
    * Waits until it is a call's turn and it can have its part, unless its caller stops waiting
    * first.
    *
-   * @param attempt takes the part, or gives null as long as there is too little; not run at the
-   *     same time as another, or as what is given back
+   * @param attempt takes the part; not run at the same time as another, or as what gives back
    * @return the part, or null if the caller has stopped waiting
    */
-  <T> @Nullable T await(Call call, Supplier<@Nullable T> attempt) {
+  <T> @Nullable T await(Call call, Attempt<T> attempt) {
     lock.lock();
     try {
       waiting.add(call);
       while (!call.isLate()) {
-        T part = call.equals(waiting.peek()) ? attempt.get() : null;
+        T part = call.equals(waiting.peek()) ? attempt.take() : null;
         if (part != null) {
           return part;
         }

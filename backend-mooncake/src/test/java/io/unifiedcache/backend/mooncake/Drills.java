@@ -43,7 +43,6 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -236,14 +235,14 @@ abstract class Drills {
       try (CacheStore store = open(brief.settings(client), StoreContext.of("mooncake-lease"))) {
         assertThat(store.put(List.of(put("large", 1, size)), soon()).isOk(0)).isTrue();
         GetOp get = get("large", size);
-        AtomicReference<BatchResult> last = new AtomicReference<>();
+        List<BatchResult> reads = new ArrayList<>();
         brief.await(
             "a lease ends before a read does",
             () -> {
-              last.set(store.get(List.of(get), soon()));
-              return !last.get().isOk(0);
+              reads.add(store.get(List.of(get), soon()));
+              return !reads.getLast().isOk(0);
             });
-        StoreFailure failure = last.get().failure(0);
+        StoreFailure failure = reads.getLast().failure(0);
         assertThat(failure.code()).as(failure.message()).isEqualTo(FailureCode.LEASE_EXPIRED);
         assertThat(failure.memory()).isEqualTo(MemoryState.DIRTY);
       }
