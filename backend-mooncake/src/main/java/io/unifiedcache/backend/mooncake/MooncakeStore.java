@@ -471,7 +471,7 @@ final class MooncakeStore implements CacheStore {
           absent,
           failed,
           removed,
-          /* evicted= */ 0,
+          /* evicted= */ StoreStats.UNKNOWN,
           bytesStored,
           bytesRead);
     } finally {
