@@ -16,7 +16,7 @@ package io.unifiedcache.api.store;
  * @param absent get and read entries that were ABSENT
  * @param failed entries of any operation that were FAILED
  * @param removed objects removed by remove and clear
- * @param evicted objects evicted to make room
+ * @param evicted objects evicted to make room, or {@link #UNKNOWN}
  * @param bytesStored bytes of the entries counted in {@code stored}
  * @param bytesRead bytes of the entries counted in {@code found}
  */

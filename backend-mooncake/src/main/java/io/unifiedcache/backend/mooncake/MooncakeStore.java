@@ -474,7 +474,7 @@ final class MooncakeStore implements CacheStore {
           absent,
           failed,
           removed,
-          /* evicted= */ 0,
+          /* evicted= */ StoreStats.UNKNOWN,
           bytesStored,
           bytesRead);
     } finally {

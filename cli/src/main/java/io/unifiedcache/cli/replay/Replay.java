@@ -195,12 +195,13 @@ public final class Replay {
     long nanos = System.nanoTime() - begin;
     StoreStats stats = store.stats();
     long evictions = stats.evicted() - evictedBefore;
+    boolean told = stats.evicted() != StoreStats.UNKNOWN;
     timeline.end(served, counts(engines, stores, evictions), stats.liveBytes());
     return new ReplayShare(
         new ReplayReport.Served(served, pages, distinct.size(), nanos, stats.capacityBytes()),
         engines.stream().map(RankEngine::tally).toList(),
         stores.stream().mapToLong(RankStore::bytesStored).sum(),
-        evictions,
+        told ? evictions : StoreStats.UNKNOWN,
         timeline.windows());
   }
 

@@ -29,7 +29,7 @@ import org.HdrHistogram.HistogramIterationValue;
  * @param bytesOffloaded bytes of the objects that were stored, of all ranks
  * @param loadGBps bytes loaded, in 10^9, per second with a load under way
  * @param offloadGBps bytes offloaded, in 10^9, per second with an offload under way
- * @param evictions objects that the store evicted meanwhile
+ * @param evictions objects that the store evicted meanwhile; negative if it does not tell
  * @param failedLoads load requests that failed, counted once for all ranks
  * @param failedOffloads offload requests of which a page was not stored, likewise
  * @param mismatches pieces of memory, of all ranks, that did not hold what they must
@@ -237,7 +237,9 @@ public record ReplayReport(
     json.addProperty("bytesOffloaded", bytesOffloaded);
     json.addProperty("loadGBps", loadGBps);
     json.addProperty("offloadGBps", offloadGBps);
-    json.addProperty("evictions", evictions);
+    if (evictions >= 0) {
+      json.addProperty("evictions", evictions);
+    }
     json.addProperty("failedLoads", failedLoads);
     json.addProperty("failedOffloads", failedOffloads);
     json.addProperty("mismatches", mismatches);
@@ -302,9 +304,12 @@ public record ReplayReport(
         fact("hit pages", "%,d", hitPages),
         fact(
             "token hit rate",
-            "%s, best possible %s",
+            "%s, best possible %s%s",
             percent(tokenHitRate),
-            percent(bestTokenHitRate)),
+            percent(bestTokenHitRate),
+            tokenHitRate > bestTokenHitRate
+                ? " from empty: the store held pages of earlier runs"
+                : ""),
         fact("loaded", "%,d bytes, %.2f GB/s", bytesLoaded, loadGBps),
         fact("offloaded", "%,d bytes, %.2f GB/s", bytesOffloaded, offloadGBps));
   }
@@ -322,7 +327,10 @@ public record ReplayReport(
   /** Returns what was evicted and what went wrong. */
   public List<Fact> troubles() {
     List<Fact> facts = new ArrayList<>();
-    facts.add(fact("evictions", "%,d", evictions));
+    facts.add(
+        evictions < 0
+            ? fact("evictions", "the store does not tell")
+            : fact("evictions", "%,d", evictions));
     facts.add(fact("failed loads", "%,d", failedLoads));
     facts.add(fact("failed offloads", "%,d", failedOffloads));
     facts.add(fact("mismatches", "%,d", mismatches));

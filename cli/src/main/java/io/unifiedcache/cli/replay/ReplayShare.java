@@ -4,6 +4,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.unifiedcache.api.store.StoreStats;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -53,7 +54,9 @@ public final class ReplayShare {
             shares.stream().mapToLong(share -> share.served.capacityBytes()).sum()),
         shares.stream().flatMap(share -> share.ranks.stream()).toList(),
         shares.stream().mapToLong(share -> share.bytesOffloaded).sum(),
-        shares.stream().mapToLong(share -> share.evictions).sum(),
+        shares.stream().anyMatch(share -> share.evictions < 0)
+            ? StoreStats.UNKNOWN
+            : shares.stream().mapToLong(share -> share.evictions).sum(),
         List.of());
   }
 

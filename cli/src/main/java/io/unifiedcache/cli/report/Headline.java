@@ -58,7 +58,9 @@ record Headline(String size, String run, State state, String verdict) {
   /** Returns what kept a run from what is possible. */
   private static String lack(ReplayReport report) {
     if (report.capacityBytes() < 0) {
-      return Numbers.text("it evicted %,d objects", report.evictions());
+      return report.evictions() < 0
+          ? "it does not tell what it evicted"
+          : Numbers.text("it evicted %,d objects", report.evictions());
     }
     double room = report.tokenHitRateOf((double) report.capacityBytes());
     if (!isEnough(report, room)) {

@@ -289,8 +289,14 @@ public final class ReportPage {
 
   private void evictions() {
     section("Evictions over time", "Objects evicted per window, and what the store holds", "");
-    if (report.evictions() == 0) {
-      html.leaf("p", "Nothing was evicted.", "class", "none");
+    if (report.evictions() <= 0) {
+      html.leaf(
+          "p",
+          report.evictions() < 0
+              ? "The store does not tell what it evicts."
+              : "Nothing was evicted.",
+          "class",
+          "none");
     } else {
       overTime(
           new Chart(requests(), Axis.counts(most(window -> window.counts().evictions())))
