@@ -199,6 +199,33 @@ final class MooncakeCluster
     master = null;
   }
 
+  /** Has the master hang: its ports take connections, and nothing answers. */
+  void stopMaster() {
+    signalMaster("STOP");
+  }
+
+  /** Has a master that hangs go on. */
+  void continueMaster() {
+    signalMaster("CONT");
+  }
+
+  private void signalMaster(String signal) {
+    Process running = master;
+    if (running == null) {
+      throw new IllegalStateException("the master does not run");
+    }
+    try {
+      Process kill = new ProcessBuilder("kill", "-" + signal, Long.toString(running.pid())).start();
+      if (kill.waitFor() != 0) {
+        throw new AssertionError("the master cannot be sent " + signal);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   /** Kills the process that owns the memory and waits for its end. */
   void killOwner() {
     kill(owner);
