@@ -3,6 +3,8 @@ package io.unifiedcache.backend.mooncake;
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,10 +26,27 @@ final class ClientLibraries {
    *     and what to do
    */
   static ClientLibrary load(MooncakeSettings settings) {
+    requireNativeAccess();
     return load(
         settings.choice(),
         () -> PythonLibrary.load(settings.python()),
         () -> NativeLibrary.load(settings.library()));
+  }
+
+  /** Requires that the JVM lets this module call native code, which all client code is. */
+  @SuppressWarnings("restricted") // Whether it lets it do so is the question.
+  private static void requireNativeAccess() {
+    try {
+      var unused = Linker.nativeLinker().downcallHandle(FunctionDescriptor.ofVoid());
+    } catch (IllegalCallerException e) {
+      Module module = ClientLibraries.class.getModule();
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "the JVM does not let the Mooncake backend load client code; start it with"
+              + " --enable-native-access="
+              + (module.isNamed() ? module.getName() : "ALL-UNNAMED"),
+          e);
+    }
   }
 
   static ClientLibrary load(

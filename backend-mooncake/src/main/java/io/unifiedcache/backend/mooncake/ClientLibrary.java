@@ -1,5 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * Mooncake's client code, loaded into this process.
  *
@@ -27,7 +29,7 @@ interface ClientLibrary {
       super(message);
     }
 
-    LoadException(String message, Throwable cause) {
+    LoadException(String message, @Nullable Throwable cause) {
       super(message, cause);
     }
   }

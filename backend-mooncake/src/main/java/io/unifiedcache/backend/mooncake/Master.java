@@ -7,13 +7,12 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.DatagramSocket;
 import java.net.HttpURLConnection;
-import java.net.Inet6Address;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Proxy;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.net.URISyntaxException;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -22,9 +21,12 @@ import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The master of a cluster, as far as it can be asked without Mooncake's client. */
 final class Master {
+  private static final Logger LOG = LoggerFactory.getLogger(Master.class);
   private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
   /** The tenant whose keys the HTTP interface lists, where a master keeps tenants apart. */
@@ -32,6 +34,9 @@ final class Master {
 
   /** How much of the listed keys is looked at together. */
   private static final int WINDOW_BYTES = 1 << 16;
+
+  /** What an address has that is neither a host nor a port. */
+  private static final Pattern OTHER_KIND = Pattern.compile("://|[,;]");
 
   private static final Pattern TENANT_BYTES = Pattern.compile("\"charged_bytes\"\\s*:\\s*(\\d+)");
 
@@ -52,26 +57,30 @@ final class Master {
     this.tenant = tenant.isEmpty() ? LISTED_TENANT : tenant;
   }
 
+  /**
+   * Tells whether an address may be one that Mooncake takes: a host with a port, or something of
+   * another kind, such as {@code etcd://} and a list of hosts.
+   */
+  static boolean isAddress(String text) {
+    String address = text.strip();
+    return HostPort.parse(address) != null || OTHER_KIND.matcher(address).find();
+  }
+
   /** Returns the address as one of a socket; null if it is of another kind, such as etcd's. */
   private @Nullable InetSocketAddress socket() {
-    try {
-      URI uri = new URI("mooncake://" + address);
-      if (uri.getHost() == null || uri.getPort() < 0 || !uri.getPath().isEmpty()) {
-        return null;
-      }
-      String host = uri.getHost();
-      return new InetSocketAddress(
-          host.startsWith("[") ? host.substring(1, host.length() - 1) : host, uri.getPort());
-    } catch (URISyntaxException e) {
-      return null;
-    }
+    HostPort parsed = HostPort.parse(address);
+    return parsed == null ? null : new InetSocketAddress(parsed.host(), parsed.port());
   }
 
   /**
-   * Requires that something listens where the master should: Mooncake answers a master that is away
-   * with the number of a wrong argument.
+   * Requires that the master can be joined, as far as can be told without Mooncake's client: that
+   * waits half a minute for one that hangs, with the lock of Python's interpreter in its hands, and
+   * answers one that is away with the number of a wrong argument.
+   *
+   * @throws CacheException with code {@code UNREACHABLE} if nothing listens where the master
+   *     should, or if its HTTP interface takes connections and does not answer
    */
-  void requireListening() {
+  void requireServing() {
     InetSocketAddress socket = socket();
     if (socket == null) {
       return;
@@ -92,19 +101,50 @@ final class Master {
               + e,
           e);
     }
+    requireAnswering(socket);
+  }
+
+  /** Requires an answer of any kind from the HTTP interface, if that can be connected to. */
+  private void requireAnswering(InetSocketAddress socket) {
+    try {
+      HttpURLConnection http = connection(socket, "/health");
+      http.connect();
+      try {
+        LOG.debug("the health of the master {} is {}", address, http.getResponseCode());
+      } catch (SocketTimeoutException e) {
+        throw new CacheException(
+            FailureCode.UNREACHABLE,
+            ("the master of Mooncake at %s hangs: it takes connections, and its HTTP interface at"
+                    + " port %d (master_metrics_port) does not answer within %d s")
+                .formatted(address, httpPort, TIMEOUT.toSeconds()),
+            e);
+      } finally {
+        http.disconnect();
+      }
+    } catch (IOException e) {
+      // Nobody has to run that interface, or let it be reached from here.
+      LOG.debug("the master {} cannot be asked for its health", address, e);
+    }
   }
 
   /**
-   * Returns how others reach this process: a host with a port. Without a port Mooncake tries ports
-   * of its own.
+   * Returns the host by which others reach this process, and the port if it was set: what was set,
+   * or else the address that faces the master.
    */
-  String localHostname(String configured) {
-    if (!configured.isEmpty() && configured.matches(".*[^:]:[0-9]+")) {
-      return configured;
+  String localHost(String configured) {
+    return configured.isEmpty() ? facingAddress() : configured;
+  }
+
+  /**
+   * Returns a host with a port, which is a free one if it has none: Mooncake would try ports of its
+   * own.
+   */
+  static String withPort(String host) {
+    if (HostPort.parse(host) != null) {
+      return host;
     }
-    String host = configured.isEmpty() ? facingAddress() : configured;
     try (ServerSocket free = new ServerSocket(0)) {
-      return host + ":" + free.getLocalPort();
+      return HostPort.written(host) + ":" + free.getLocalPort();
     } catch (IOException e) {
       throw new CacheException(FailureCode.IO, "no port is free for Mooncake's client: " + e, e);
     }
@@ -118,10 +158,7 @@ final class Master {
     }
     try (DatagramSocket probe = new DatagramSocket()) {
       probe.connect(socket);
-      InetAddress local = probe.getLocalAddress();
-      return local instanceof Inet6Address
-          ? "[" + local.getHostAddress() + "]"
-          : local.getHostAddress();
+      return probe.getLocalAddress().getHostAddress();
     } catch (IOException | UncheckedIOException e) {
       return "localhost";
     }
@@ -174,17 +211,19 @@ final class Master {
     if (socket == null) {
       throw new IOException("no host is known of the master " + address);
     }
+    return connection(socket, path);
+  }
+
+  /** Returns a connection that is yet to be made, and not by way of a proxy. */
+  private HttpURLConnection connection(InetSocketAddress socket, String path) throws IOException {
     var connection =
         (HttpURLConnection)
-            URI.create("http://" + hostOf(socket) + ":" + httpPort + path).toURL().openConnection();
+            URI.create("http://" + new HostPort(socket.getHostString(), httpPort) + path)
+                .toURL()
+                .openConnection(Proxy.NO_PROXY);
     connection.setConnectTimeout((int) TIMEOUT.toMillis());
     connection.setReadTimeout((int) TIMEOUT.toMillis());
     return connection;
-  }
-
-  private static String hostOf(InetSocketAddress socket) {
-    String host = socket.getHostString();
-    return host.indexOf(':') < 0 ? host : "[" + host + "]";
   }
 
   /** Counts the places at the begin of a line where the prefix is. */

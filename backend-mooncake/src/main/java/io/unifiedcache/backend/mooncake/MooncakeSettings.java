@@ -85,8 +85,11 @@ record MooncakeSettings(
 
   static final Option<String> MASTER_SERVER_ADDRESS =
       Option.text(
-          "master_server_address",
-          "The master's host:port; or the variable MOONCAKE_MASTER. One of them is needed.");
+              "master_server_address",
+              "The master's host:port; or the variable MOONCAKE_MASTER. One of them is needed.")
+          .where(
+              "host:port, or an address of another kind such as etcd://host:port;host:port",
+              Master::isAddress);
 
   static final Option<String> METADATA_SERVER =
       Option.text(
@@ -173,8 +176,8 @@ record MooncakeSettings(
               "How long memory is taken for in use after Mooncake has failed to move its bytes.")
           .withDefault(Duration.ofMinutes(1));
 
-  /** The transports that move any memory of the host, registered or not, and no other. */
-  private static final Set<String> HOST_TRANSPORTS = Set.of("tcp", "rpc_only");
+  /** The transports that copy any memory of the host, registered or not, and no other. */
+  private static final Set<String> HOST_TRANSPORTS = Set.of("tcp", "rpc_only", "cxl");
 
   static final List<Option<?>> OPTIONS =
       List.of(
@@ -212,7 +215,7 @@ record MooncakeSettings(
     List<String> problems = new ArrayList<>();
     Sources sources = new Sources(settings, environment, problems);
     Optional<String> master = sources.find(MASTER_SERVER_ADDRESS, "MOONCAKE_MASTER");
-    if (problems.isEmpty() && (master.isEmpty() || master.get().isBlank())) {
+    if (problems.isEmpty() && master.isEmpty()) {
       problems.add(
           "master_server_address has no value: set it to the master's host:port, or have it in the"
               + " JSON file or in the variable MOONCAKE_MASTER");
@@ -261,13 +264,11 @@ record MooncakeSettings(
         settings.get(QUARANTINE));
   }
 
-  /** Tells whether the transport moves registered memory only. */
+  /**
+   * Tells whether the transport moves registered memory only, which may be that of a device. Any
+   * other moves all memory of the host, and none of a device.
+   */
   boolean onlyRegistered() {
-    return !HOST_TRANSPORTS.contains(setup.protocol());
-  }
-
-  /** Tells whether the transport can move memory of devices. */
-  boolean reachesDevices() {
     return !HOST_TRANSPORTS.contains(setup.protocol());
   }
 

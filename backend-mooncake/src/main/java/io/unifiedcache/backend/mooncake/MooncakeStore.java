@@ -127,7 +127,7 @@ final class MooncakeStore implements CacheStore {
     this.description = description;
     this.control = control;
     limits = Limits.of(settings.lease());
-    devices = settings.reachesDevices();
+    devices = settings.onlyRegistered();
     openObjects =
         client instanceof MooncakeClient.Scattering scattering
             ? new OpenObjects(scattering, settings.lease())
@@ -185,27 +185,29 @@ final class MooncakeStore implements CacheStore {
   private static MooncakeStore open(
       MooncakeSettings settings, Master master, CallThreads control, StoreContext context) {
     ClientLibrary library = ClientLibraries.load(settings);
-    master.requireListening();
-    ClientSetup setup = settings.setup().at(master.localHostname(settings.setup().localHostname()));
+    master.requireServing();
+    String host = master.localHost(settings.setup().localHostname());
+    ClientSetup setup = settings.setup().at(Master.withPort(host));
     try {
       MooncakeClient client = library.setUp(setup);
       LOG.info("{}: {} has joined {}", context.instance(), library.description(), master);
       return new MooncakeStore(client, library.description(), settings, master, control, context);
     } catch (ClientException e) {
+      // Mooncake has one number for what passes and what does not. The text is the same each time.
       throw new CacheException(
-          FailureCode.REFUSED,
-          "%s cannot join the cluster of %s, which listens, as %s with protocol %s, devices \"%s\","
-                  .formatted(
-                      library.description(),
-                      master,
-                      setup.localHostname(),
-                      setup.protocol(),
-                      setup.deviceName())
-              + " metadata_server "
-              + setup.metadataServer()
-              + ": "
-              + e.getMessage()
-              + "; one of these is wrong, or the master is of another version",
+          FailureCode.UNREACHABLE,
+          ("%s cannot join the cluster of %s: %s. Tried as local_hostname %s with protocol %s,"
+                  + " device_name \"%s\", metadata_server %s. One of these may be wrong; or the"
+                  + " master or the metadata server is away, not ready or of another version,"
+                  + " which may pass. Mooncake's own lines on standard error tell more")
+              .formatted(
+                  library.description(),
+                  master,
+                  e.getMessage(),
+                  host,
+                  setup.protocol(),
+                  setup.deviceName(),
+                  setup.metadataServer()),
           e);
     }
   }

@@ -105,8 +105,8 @@ final class NativeLibrary implements ClientLibrary {
     String name = library == null ? FILE : library;
     NativeLibrary loaded = LOADED.get(name);
     if (loaded == null) {
-      NativeLibrary fresh =
-          OneLibrary.load("the library " + name, () -> new NativeLibrary(name, open(name)));
+      SymbolLookup lookup = OneLibrary.load("the library " + name, () -> open(name));
+      NativeLibrary fresh = new NativeLibrary(name, lookup);
       loaded = LOADED.putIfAbsent(name, fresh);
       return loaded == null ? fresh : loaded;
     }
@@ -124,11 +124,6 @@ final class NativeLibrary implements ClientLibrary {
       throw new LoadException("no file can be called \"" + name + "\"", e);
     } catch (IllegalArgumentException e) {
       throw new LoadException(reason(name), e);
-    } catch (IllegalCallerException e) {
-      throw new LoadException(
-          "the JVM lets this module load no library; start it with --enable-native-access and the"
-              + " module's name",
-          e);
     }
   }
 

@@ -13,13 +13,20 @@ final class OneLibrary {
 
   private OneLibrary() {}
 
-  /** Loads client code. */
+  /** Brings client code into the process. */
   interface Loading<T> {
+    /**
+     * Does so, and no more: whether the code can be used is to be found out afterwards, when it is
+     * there.
+     *
+     * @throws LoadException if nothing of it is in the process
+     */
     T load() throws LoadException;
   }
 
   /**
-   * Loads client code, unless the process has other client code already.
+   * Brings client code into the process, unless it has other client code already. What has been
+   * brought in is the one library of the process from then on, even if nobody can use it.
    *
    * @param identity names it, in a message as well
    */
@@ -29,8 +36,9 @@ final class OneLibrary {
       throw new LoadException(
           "this process has "
               + there
-              + " already, and can have only one of Mooncake's clients, so that it cannot load "
-              + identity);
+              + " already, and can have only one of Mooncake's clients: "
+              + identity
+              + " needs a process that has not loaded the other");
     }
     try {
       return loading.load();

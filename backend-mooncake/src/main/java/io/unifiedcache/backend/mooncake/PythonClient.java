@@ -11,9 +11,9 @@ import org.slf4j.LoggerFactory;
 /**
  * A client of Mooncake's Python package.
  *
- * <p>Calls give up the interpreter's lock while they move bytes or wait for an answer, so that
- * several run at once. To join and to leave a cluster do not: meanwhile the calls of all clients in
- * this process wait.
+ * <p>Calls give up the interpreter's lock while they move bytes or wait for an answer, and so does
+ * leaving a cluster, so that several run at once. Joining one does not: meanwhile the calls of all
+ * clients in this process wait.
  */
 final class PythonClient implements MooncakeClient.Scattering {
   /** The methods of Mooncake's class that are called. */

@@ -17,32 +17,34 @@ import java.util.concurrent.TimeUnit;
  * @param version its version, such as {@code 3.11}
  * @param libraries paths and names by which its shared library may be found, the likeliest first
  * @param path where it looks for modules: its {@code sys.path}
- * @param hasModule whether it has the module that it was asked about
+ * @param problem why it cannot import the module that it was asked about; empty if it can
  */
 record PythonInterpreter(
-    String executable,
-    String version,
-    List<String> libraries,
-    List<String> path,
-    boolean hasModule) {
+    String executable, String version, List<String> libraries, List<String> path, String problem) {
   private static final long LONGEST_SECONDS = 30;
 
   /** Answers with texts that each end with a zero. */
   private static final String QUESTION =
       """
-      import importlib.util, sys, sysconfig
-      def found():
+      import importlib, os, sys, sysconfig
+      path = [entry for entry in sys.path if entry]
+      # What a module prints while it is imported is not part of the answer.
+      output = os.fdopen(os.dup(1), "wb")
+      os.dup2(2, 1)
+      def problem():
           try:
-              return importlib.util.find_spec(sys.argv[1]) is not None
-          except ImportError:
-              return False
+              importlib.import_module(sys.argv[1])
+              return ""
+          except BaseException as e:
+              return (type(e).__name__ + ": " + str(e)).replace("\\0", " ")
       def var(name):
           return str(sysconfig.get_config_var(name) or "")
-      answer = [sys.executable, "%d.%d" % sys.version_info[:2], sys.abiflags, str(found()),
+      answer = [sys.executable, "%d.%d" % sys.version_info[:2], sys.abiflags, problem(),
                 sys.base_prefix, var("LIBDIR"), var("MULTIARCH"), var("INSTSONAME"),
                 var("LDLIBRARY")]
-      for text in answer + [entry for entry in sys.path if entry]:
-          sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\\0")
+      for text in answer + path:
+          output.write(text.encode("utf-8", "surrogateescape") + b"\\0")
+      output.flush()
       """;
 
   private static final int ANSWERS = 9;
@@ -54,7 +56,8 @@ record PythonInterpreter(
   }
 
   /**
-   * Asks an interpreter, in a process of its own.
+   * Asks an interpreter, in a process of its own. The module is imported there, so that one that is
+   * broken leaves nothing in this process.
    *
    * @param command its path, or its name on the {@code PATH}
    * @param module a module that is about to be imported
@@ -83,8 +86,8 @@ record PythonInterpreter(
       if (process.exitValue() != 0 || texts.size() < ANSWERS) {
         String errors = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
         throw new LoadException(
-            "%s does not answer like Python 3 (status %d): %s%s"
-                .formatted(command, process.exitValue(), answer, errors.strip()));
+            "%s, told to import %s, does not answer like Python 3 (status %d): %s%s"
+                .formatted(command, module, process.exitValue(), answer, errors.strip()));
       }
       return of(texts);
     } catch (IOException e) {
@@ -123,7 +126,7 @@ record PythonInterpreter(
         version,
         List.copyOf(libraries),
         answer.subList(ANSWERS, answer.size()),
-        answer.get(3).equals("True"));
+        answer.get(3));
   }
 
   @Override

@@ -10,8 +10,8 @@ final class PythonLibrary implements ClientLibrary {
 
   private static final String TO_INSTALL =
       "what is needed is Mooncake's package, 0.3.12 or newer (pip install mooncake-transfer-engine,"
-          + " or mooncake-transfer-engine-non-cuda without a GPU), and its libraries (on Debian"
-          + " libibverbs1, librdmacm1, libnuma1 and libcurl4)";
+          + " or mooncake-transfer-engine-non-cuda without a GPU), and its libraries (libibverbs,"
+          + " librdmacm, libnuma and libcurl)";
 
   private static @Nullable PythonLibrary loaded;
 
@@ -29,15 +29,17 @@ final class PythonLibrary implements ClientLibrary {
    */
   PythonLibrary(Python python, PythonFrame frame, long module) throws PythonException {
     this.python = python;
-    storeClass = frame.keep(frame.attribute(module, "MooncakeDistributedStore"));
-    configClass = frame.keep(frame.attribute(module, "ReplicateConfig"));
+    long store = frame.attribute(module, "MooncakeDistributedStore");
+    for (PythonClient.Method method : PythonClient.Method.values()) {
+      long unused = frame.attribute(store, method.nameInPython());
+    }
+    long config = frame.attribute(module, "ReplicateConfig");
     softPinAction =
-        frame.hasAttribute(configClass, "with_soft_pin")
+        frame.hasAttribute(config, "with_soft_pin")
             ? 0
             : frame.keep(frame.attribute(frame.attribute(module, "SoftPinAction"), "ENABLE"));
-    for (PythonClient.Method method : PythonClient.Method.values()) {
-      long unused = frame.attribute(storeClass, method.nameInPython());
-    }
+    storeClass = frame.keep(store);
+    configClass = frame.keep(config);
   }
 
   /**
@@ -48,27 +50,36 @@ final class PythonLibrary implements ClientLibrary {
   static synchronized PythonLibrary load(@Nullable String interpreter) throws LoadException {
     PythonInterpreter asked =
         PythonInterpreter.ask(interpreter == null ? USUAL_INTERPRETER : interpreter, MODULE);
-    if (!asked.hasModule()) {
-      throw new LoadException("%s has no module %s; %s".formatted(asked, MODULE, TO_INSTALL));
+    if (!asked.problem().isEmpty()) {
+      throw unusable(asked, asked.problem(), null);
     }
     Python python = Python.of(asked);
     PythonLibrary library = loaded;
     if (library == null) {
-      library = OneLibrary.load("the module " + MODULE, () -> importInto(python));
+      try (PythonFrame frame = python.enter()) {
+        long module = OneLibrary.load("the module " + MODULE, () -> importInto(frame, asked));
+        library = new PythonLibrary(python, frame, module);
+      } catch (PythonException e) {
+        throw unusable(asked, String.valueOf(e.getMessage()), e);
+      }
       loaded = library;
     }
     return library;
   }
 
-  private static PythonLibrary importInto(Python python) throws LoadException {
-    try (PythonFrame frame = python.enter()) {
-      return new PythonLibrary(python, frame, frame.importModule(MODULE));
+  private static long importInto(PythonFrame frame, PythonInterpreter asked) throws LoadException {
+    try {
+      return frame.importModule(MODULE);
     } catch (PythonException e) {
-      throw new LoadException(
-          "%s cannot use its module %s: %s; %s"
-              .formatted(python, MODULE, e.getMessage(), TO_INSTALL),
-          e);
+      throw unusable(asked, String.valueOf(e.getMessage()), e);
     }
+  }
+
+  private static LoadException unusable(
+      PythonInterpreter asked, String problem, @Nullable PythonException cause) {
+    return new LoadException(
+        "the module %s of %s cannot be used: %s; %s".formatted(MODULE, asked, problem, TO_INSTALL),
+        cause);
   }
 
   @Override

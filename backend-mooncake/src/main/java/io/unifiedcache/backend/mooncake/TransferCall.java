@@ -32,8 +32,8 @@ final class TransferCall {
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
 
-  /** How often an object is looked for that Mooncake says is stored. */
-  private static final int LOOKS = 4;
+  /** How often an object is looked for that Mooncake says is stored: more than half a second. */
+  private static final int LOOKS = 8;
 
   /** The pause before the second look. */
   private static final Duration LOOK_PAUSE = Duration.ofMillis(5);
@@ -402,8 +402,8 @@ final class TransferCall {
     for (int i = 0; i < answers.length; i++) {
       Entry entry = chunk.get(i);
       long answer = answers[i];
-      if (answer == entry.size() && isGone(entry)) {
-        failGone(entry, written(entry));
+      if (isGone(entry, answer)) {
+        failGone(entry, isInDoubt(answer) ? inDoubt(entry) : written(entry));
       } else if (answer == entry.size()) {
         if (entry.staged != null && !copyOut(entry)) {
           continue;
@@ -426,10 +426,14 @@ final class TransferCall {
     findSizes(unmoved, Answers.TRANSFER_FAILED);
   }
 
-  /** Tells whether what was read may be of no object, or of another than was asked for. */
-  private boolean isGone(Entry entry) {
+  /**
+   * Tells whether what was read may be of no object, or of another than was asked for, whatever
+   * Mooncake answers of what it knows by the key now.
+   */
+  private boolean isGone(Entry entry, long answer) {
     String key = entry.key.value();
-    return parts.removals().happened(key, since) || (opening != null && opening.isOver(key));
+    return (opening != null && opening.isOver(key))
+        || (answer == entry.size() && parts.removals().happened(key, since));
   }
 
   private static void failGone(Entry entry, MemoryState memory) {

@@ -8,10 +8,15 @@ import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.mooncake.ClientLibraries.Loader;
 import io.unifiedcache.backend.mooncake.ClientLibrary.LoadException;
 import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
+import java.io.BufferedReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class ClientLibrariesTest {
   private static final ClientLibrary LIBRARY =
@@ -28,6 +33,8 @@ class ClientLibrariesTest {
       };
 
   private static final Loader WORKS = () -> LIBRARY;
+
+  @TempDir Path folder = Path.of("set by JUnit");
 
   private @Nullable String loadedByOthers;
 
@@ -83,6 +90,77 @@ class ClientLibrariesTest {
     assertThatThrownBy(() -> NativeLibrary.load("libc.so.6"))
         .isInstanceOf(LoadException.class)
         .hasMessageContaining("libc.so.6 lacks mooncake_store_create, ");
+  }
+
+  @Test
+  void nativeLibrary_thatLacksFunctions_isStillTheOneOfTheProcess() throws LoadException {
+    assertThatThrownBy(() -> NativeLibrary.load("/nonexistent/libmooncake_store.so"))
+        .isInstanceOf(LoadException.class);
+    assertThatThrownBy(() -> NativeLibrary.load("libc.so.6"))
+        .hasMessageContaining("lacks mooncake_store_create");
+    assertThatThrownBy(() -> OneLibrary.load("another", () -> 1))
+        .isInstanceOf(LoadException.class)
+        .hasMessageContaining("this process has the library libc.so.6 already");
+    assertThatThrownBy(() -> NativeLibrary.load("libc.so.6"))
+        .hasMessageContaining("lacks mooncake_store_create");
+  }
+
+  @Test
+  void pythonPackage_thatLacksMethods_keepsTheLibraryOutOfTheProcess() throws Exception {
+    Path mooncake = Files.createDirectory(folder.resolve("mooncake"));
+    Files.createFile(mooncake.resolve("__init__.py"));
+    Files.writeString(
+        mooncake.resolve("store.py"),
+        "class MooncakeDistributedStore: pass\nclass ReplicateConfig: pass\n");
+    String python = ",python=" + TestPython.interpreter();
+    assertThat(
+            said(
+                List.of("--enable-native-access=ALL-UNNAMED"),
+                "client=auto,library=libc.so.6" + python,
+                "client=native,library=libc.so.6",
+                "client=python" + python))
+        .satisfiesExactly(
+            auto ->
+                assertThat(auto)
+                    .startsWith("REFUSED: no client of Mooncake can be loaded")
+                    .contains("has no attribute 'batch_is_exist'")
+                    .contains("this process has the module mooncake.store already"),
+            nativeAlone ->
+                assertThat(nativeAlone)
+                    .startsWith("REFUSED: client=native cannot be used")
+                    .contains("the library libc.so.6 needs a process that has not loaded"),
+            pythonAlone ->
+                assertThat(pythonAlone)
+                    .startsWith("REFUSED: client=python cannot be used")
+                    .contains("has no attribute 'batch_is_exist'"));
+  }
+
+  @Test
+  void nativeAccess_denied_namesTheFlag() throws Exception {
+    assertThat(said(List.of("--illegal-native-access=deny"), "client=auto", "client=python"))
+        .hasSize(2)
+        .allSatisfy(
+            message ->
+                assertThat(message)
+                    .startsWith("REFUSED: the JVM does not let")
+                    .contains("--enable-native-access=ALL-UNNAMED"));
+  }
+
+  /** Returns what another process says of opening stores; Python finds modules in the folder. */
+  private List<String> said(List<String> options, String... stores) throws Exception {
+    Path errors = folder.resolve("errors");
+    ProcessBuilder builder =
+        JavaProcess.of(options, OpeningProcess.class, List.of(stores))
+            .redirectError(errors.toFile());
+    builder.environment().put("PYTHONPATH", folder.toString());
+    Process process = builder.start();
+    try (BufferedReader output = process.inputReader()) {
+      List<String> lines = output.readAllLines();
+      assertThat(process.waitFor()).as(Files.readString(errors)).isZero();
+      return lines;
+    } finally {
+      process.destroyForcibly();
+    }
   }
 
   @Test

@@ -199,6 +199,16 @@ final class MooncakeCluster
     master = null;
   }
 
+  /** Has the master hang: its ports take connections, and nothing answers. */
+  void stopMaster() {
+    signal(master, "STOP");
+  }
+
+  /** Has a master that hangs go on. */
+  void continueMaster() {
+    signal(master, "CONT");
+  }
+
   /** Kills the process that owns the memory and waits for its end. */
   void killOwner() {
     kill(owner);

@@ -166,6 +166,7 @@ class MooncakeSessionTest {
           () -> {
             pass(Duration.ofMillis(101));
             shortLeases.openSession(List.of(key("a")), soon()).close();
+            client.beforeRanges = () -> {};
           };
       BatchResult result = read(session, pieces(0, BYTES), soon());
       assertThat(result.failure(0).code()).isEqualTo(FailureCode.LEASE_EXPIRED);

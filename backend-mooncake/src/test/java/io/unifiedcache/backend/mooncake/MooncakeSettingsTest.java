@@ -5,12 +5,27 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.config.Option;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.AbstractMap;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class MooncakeSettingsTest {
   @TempDir Path folder = Path.of("");
@@ -91,5 +106,148 @@ class MooncakeSettingsTest {
                 .setup()
                 .preferredSegments())
         .containsExactly("a:1", "b:2");
+  }
+
+  @Test
+  void masterAddress_withoutAPort_isRefusedWithItsPlaceAndWhatIsExpected() {
+    assertThatThrownBy(
+            () -> ScriptedStore.settings(Map.of(), Map.of("MOONCAKE_MASTER", "10.0.0.1")))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.REFUSED))
+        .hasMessageContaining("master_server_address in the variable MOONCAKE_MASTER")
+        .hasMessageContaining("\"10.0.0.1\" is not")
+        .hasMessageContaining("host:port");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"mooncake_master:50051", " [::1]:50051 ", "etcd://a:1;b:2", "a:1,b:2", "host:1"})
+  void masterAddress_thatMooncakeMayTake_isPassedOn(String address) {
+    assertThat(
+            ScriptedStore.settings(Map.of(), Map.of("MOONCAKE_MASTER", address))
+                .setup()
+                .masterServerAddress())
+        .isEqualTo(address.strip());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"tcp,false", "RPC_only,false", "cxl,false", "rdma,true", "ascend,true", "efa,true"})
+  void onlyRegistered_isSoOfTransportsThatReachDevices(String protocol, boolean expected) {
+    assertThat(ScriptedStore.settings(Map.of("protocol", protocol), Map.of()).onlyRegistered())
+        .isEqualTo(expected);
+  }
+
+  @Test
+  void documentation_namesEverySettingAndItsDefault() throws IOException {
+    Map<String, Row> documented = documented();
+    assertThat(documented)
+        .containsOnlyKeys(MooncakeSettings.OPTIONS.stream().map(Option::name).toList());
+    int defaults = 0;
+    for (Option<?> option : MooncakeSettings.OPTIONS) {
+      Matcher code = CODE.matcher(Objects.requireNonNull(documented.get(option.name())).usual());
+      if (code.lookingAt()) {
+        defaults++;
+        assertThat(Optional.of(option.parse(code.group(1))))
+            .as(option.name())
+            .isEqualTo(option.defaultValue());
+      }
+    }
+    assertThat(defaults).isGreaterThanOrEqualTo(10);
+  }
+
+  @Test
+  void documentation_namesEveryVariable() throws IOException {
+    Asked environment = new Asked(Map.of("MOONCAKE_MASTER", "m:1"));
+    var unused = ScriptedStore.settings(Map.of(), environment);
+    assertThat(documented().values().stream().flatMap(row -> row.variables().stream()))
+        .containsExactlyInAnyOrderElementsOf(environment.asked);
+  }
+
+  @Test
+  void variables_doAsTheirSettings_theFirstFirst() throws IOException {
+    Map<String, String> rest = Map.of("MOONCAKE_MASTER", "m:1");
+    MooncakeSettings without = ScriptedStore.settings(Map.of(), rest);
+    int tried = 0;
+    for (Map.Entry<String, Row> each : documented().entrySet()) {
+      String setting = each.getKey();
+      List<String> variables = each.getValue().variables();
+      for (int i = 0; i < variables.size(); i++) {
+        tried++;
+        Map<String, String> environment = new HashMap<>(rest);
+        for (String later : variables.subList(i, variables.size())) {
+          environment.put(later, valueOf(setting, "54321"));
+        }
+        String value = valueOf(setting, "12345");
+        environment.put(variables.get(i), value);
+        assertThat(ScriptedStore.settings(Map.of(), environment))
+            .as(variables.get(i))
+            .isEqualTo(ScriptedStore.settings(Map.of(setting, value), rest))
+            .isNotEqualTo(without);
+      }
+    }
+    assertThat(tried).isGreaterThanOrEqualTo(12);
+  }
+
+  /** Returns a value that a setting takes, which is not its default. */
+  private String valueOf(String setting, String number) throws IOException {
+    return switch (setting) {
+      case "master_server_address" -> "host:" + number;
+      case "config" ->
+          Files.writeString(
+                  folder.resolve(number + ".json"), "{\"device_name\": \"" + number + "\"}")
+              .toString();
+      default -> number;
+    };
+  }
+
+  /**
+   * What is documented of a setting.
+   *
+   * @param usual its default, in words that begin with a value if it has one
+   */
+  private record Row(List<String> variables, String usual) {}
+
+  private static final Pattern ROW =
+      Pattern.compile("(?m)^\\| (`[^|]+`) \\| ([^|]*?) ?\\| ([^|]+) \\|$");
+
+  private static final Pattern CODE = Pattern.compile("`([^`]+)`");
+
+  /** Returns the table of settings. */
+  private static Map<String, Row> documented() throws IOException {
+    String text = Files.readString(Path.of("..", "docs", "mooncake.md"));
+    int from = text.indexOf("| setting | variable | default |");
+    Matcher row = ROW.matcher(text.substring(from, text.indexOf("\n\n", from)));
+    Map<String, Row> rows = new TreeMap<>();
+    while (row.find()) {
+      for (String setting : codes(row.group(1))) {
+        rows.put(setting, new Row(codes(row.group(2)), row.group(3)));
+      }
+    }
+    return rows;
+  }
+
+  private static List<String> codes(String cell) {
+    return CODE.matcher(cell).results().map(match -> match.group(1)).toList();
+  }
+
+  /** An environment that notes what it is asked for. */
+  private static final class Asked extends AbstractMap<String, String> {
+    final Set<String> asked = new TreeSet<>();
+    private final Map<String, String> variables;
+
+    Asked(Map<String, String> variables) {
+      this.variables = variables;
+    }
+
+    @Override
+    public @Nullable String get(@Nullable Object variable) {
+      asked.add(String.valueOf(variable));
+      return variables.get(variable);
+    }
+
+    @Override
+    public Set<Map.Entry<String, String>> entrySet() {
+      return variables.entrySet();
+    }
   }
 }

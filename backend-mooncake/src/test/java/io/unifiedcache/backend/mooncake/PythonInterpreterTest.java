@@ -56,12 +56,12 @@ class PythonInterpreterTest {
   void ask_interpreter_findsItsLibrariesAndItsPath() throws Exception {
     String program =
         script(
-            "printf '%s\\0' /env/bin/python 3.99 t True /base /lib x86_64-linux-gnu"
+            "printf '%s\\0' /env/bin/python 3.99 t '' /base /lib x86_64-linux-gnu"
                 + " libpython3.99t.so.1.0 libpython3.99t.a /a '/b c'");
     PythonInterpreter interpreter = PythonInterpreter.ask(program, "sys");
     assertThat(interpreter.executable()).isEqualTo("/env/bin/python");
     assertThat(interpreter.version()).isEqualTo("3.99");
-    assertThat(interpreter.hasModule()).isTrue();
+    assertThat(interpreter.problem()).isEmpty();
     assertThat(interpreter.path()).containsExactly("/a", "/b c");
     assertThat(interpreter.libraries())
         .startsWith("/lib/libpython3.99t.so.1.0", "/lib/libpython3.99t.so")
@@ -80,7 +80,7 @@ class PythonInterpreterTest {
             "3.99",
             List.of("/nowhere/libpython3.99.so.1.0", broken.toString(), "libpython3.99.so.1.0"),
             List.of(),
-            true);
+            "");
     assertThatThrownBy(() -> Python.load(interpreter))
         .isInstanceOf(LoadException.class)
         .hasMessageContaining("Python 3.99 (/env/bin/python) has no shared library")
@@ -91,13 +91,30 @@ class PythonInterpreterTest {
   }
 
   @Test
-  void load_interpreterWithoutMooncake_saysWhatToInstall() throws IOException {
+  void load_interpreterThatCannotImportMooncake_saysWhyAndWhatToInstall() throws IOException {
     String program =
-        script("printf '%s\\0' /env/bin/python 3.99 '' False /base /lib '' l.so l.so /a");
+        script(
+            "printf '%s\\0' /env/bin/python 3.99 '' 'ImportError: no' /base /lib '' l.so l.so /a");
     assertThatThrownBy(() -> PythonLibrary.load(program))
         .isInstanceOf(LoadException.class)
-        .hasMessageContaining("Python 3.99 (/env/bin/python) has no module mooncake.store")
+        .hasMessageContaining(
+            "module mooncake.store of Python 3.99 (/env/bin/python) cannot be used: ImportError:"
+                + " no")
         .hasMessageContaining("pip install mooncake-transfer-engine");
+  }
+
+  @Test
+  void ask_moduleThatBreaks_isToldAndLeavesNothingHere() throws Exception {
+    Files.writeString(
+        folder.resolve("breaking.py"), "print('noise\\0' * 9)\nraise ValueError('too\\0old')");
+    String program = script("PYTHONPATH=" + folder + " exec python3 \"$@\"");
+    PythonInterpreter interpreter = PythonInterpreter.ask(program, "breaking");
+    assertThat(interpreter.problem()).isEqualTo("ValueError: too old");
+    assertThat(interpreter.version()).startsWith("3.");
+    assertThat(interpreter.path()).contains(folder.toString());
+    assertThat(PythonInterpreter.ask(program, "no_such_module").problem())
+        .isEqualTo("ModuleNotFoundError: No module named 'no_such_module'");
+    assertThat(PythonInterpreter.ask(program, "sys").problem()).isEmpty();
   }
 
   private String script(String commands) throws IOException {

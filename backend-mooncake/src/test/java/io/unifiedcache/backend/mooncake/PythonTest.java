@@ -33,7 +33,7 @@ class PythonTest {
   @Test
   void of_anotherInterpreter_isRefused() {
     PythonInterpreter other =
-        new PythonInterpreter("/elsewhere/bin/python", "3.99", List.of(), List.of(), true);
+        new PythonInterpreter("/elsewhere/bin/python", "3.99", List.of(), List.of(), "");
     assertThatThrownBy(() -> Python.of(other))
         .isInstanceOf(LoadException.class)
         .hasMessageContaining("this process runs " + python + " already")

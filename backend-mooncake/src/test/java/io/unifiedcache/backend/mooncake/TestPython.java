@@ -7,22 +7,26 @@ import org.junit.jupiter.api.Assumptions;
 final class TestPython {
   private TestPython() {}
 
-  /**
-   * Returns it: that of the installed Mooncake, or the usual one. Skips the test where that has no
-   * shared library.
-   */
+  /** Returns it, started; skips the test where there is none that can be. */
   static Python get() throws LoadException {
+    return Python.of(PythonInterpreter.ask(interpreter(), "sys"));
+  }
+
+  /**
+   * Returns its interpreter: that of the installed Mooncake, or the usual one. Skips the test where
+   * that has no shared library.
+   */
+  static String interpreter() {
     if (Installation.found().isPresent()) {
-      return Python.of(PythonInterpreter.ask(Installation.python().toString(), "sys"));
+      return Installation.python().toString();
     }
-    PythonInterpreter usual;
+    String usual = "python3";
     try {
-      usual = PythonInterpreter.ask("python3", "sys");
-      String unused = Python.load(usual);
+      String unused = Python.load(PythonInterpreter.ask(usual, "sys"));
     } catch (LoadException e) {
-      return Assumptions.abort(String.valueOf(e.getMessage()));
+      Assumptions.abort(String.valueOf(e.getMessage()));
     }
-    return Python.of(usual);
+    return usual;
   }
 
   /** Returns what an expression comes to. */

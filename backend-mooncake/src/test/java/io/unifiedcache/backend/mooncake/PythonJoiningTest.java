@@ -1,0 +1,9 @@
+package io.unifiedcache.backend.mooncake;
+
+import io.unifiedcache.backend.mooncake.MooncakeSettings.Choice;
+
+class PythonJoiningTest extends Joining {
+  PythonJoiningTest() {
+    super(Choice.PYTHON);
+  }
+}
