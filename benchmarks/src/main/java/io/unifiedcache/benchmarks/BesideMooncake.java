@@ -2,6 +2,7 @@ package io.unifiedcache.benchmarks;
 
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.backend.mooncake.ClientBatches;
 import io.unifiedcache.benchmarks.Engine.Shape;
 import io.unifiedcache.benchmarks.Table.Goal;
 import io.unifiedcache.linker.Backends;
@@ -15,8 +16,10 @@ import java.util.Map;
 /**
  * Prints how the Mooncake store compares with Mooncake's own Python client in a process of its own,
  * on one cluster and with the same calls: batches of 32, put and got from registered memory, and
- * pages that are loaded layer by layer. A put is two calls on either side, since the answer to the
- * first does not say that an object is there; the last row of a size has the client do without.
+ * pages that are loaded layer by layer. A put of the store is two calls, since the answer to the
+ * first does not say that an object is there, and so it is beside the store; the last row of a size
+ * has the other side do without. The Java client that the store is built on is measured by itself,
+ * too.
  *
  * <p>Both take turns round after round, and only one works at a time. A ratio is the bytes per
  * second of the store by those of the client. What is got is compared with what was put. The
@@ -36,7 +39,7 @@ public final class BesideMooncake {
    * are settings of the store, such as {@code client=native}, and what to measure: {@code 64KiB},
    * {@code 1MiB}, {@code 4MiB} or {@code layers}; all of them if none is named.
    */
-  public static void main(String[] args) throws IOException {
+  public static void main(String[] args) throws Exception {
     if (args.length < 2) {
       throw new IllegalArgumentException("name the master's host:port and a Python interpreter");
     }
@@ -82,18 +85,24 @@ public final class BesideMooncake {
       String size,
       long bytes,
       Table table)
-      throws IOException {
+      throws Exception {
     try (PeerProcess peer = new PeerProcess(List.of(python, PEER, master));
         MooncakeBatches batches = new MooncakeBatches(store, bytes)) {
       peer.prepare(batches.roundBytes(), bytes, MooncakeBatches.BATCH);
+      Side alone = () -> peer.nanos("put-unseen");
       String of =
           "%s: batches of %d of %s".formatted(settings.get("client"), MooncakeBatches.BATCH, size);
+      try (var client =
+          new ClientBatches(settings, batches.roundBytes(), bytes, MooncakeBatches.BATCH)) {
+        table.row("put / client=" + of, ROUNDS.ratio(alone, client::put), Goal.atLeast(0.95));
+        table.row("get / client=" + of, ROUNDS.ratio(peer::get, client::get), Goal.atLeast(0.95));
+      }
       Side put = batches.put();
-      table.row("put / " + of, ROUNDS.ratio(peer::put, put), Goal.atLeast(0.95));
-      table.row("get / " + of, ROUNDS.ratio(peer::get, batches.get()), Goal.atLeast(0.95));
+      table.row("put / store, " + of, ROUNDS.ratio(peer::put, put), Goal.atLeast(0.95));
+      table.row("get / store, " + of, ROUNDS.ratio(peer::get, batches.get()), Goal.atLeast(0.95));
       table.row(
-          "put / " + of + ", which does not ask what is there",
-          ROUNDS.ratio(() -> peer.nanos("put-unseen"), put),
+          "put / store, " + of + ", beside a client that does not ask what is there",
+          ROUNDS.ratio(alone, put),
           Goal.NONE);
     }
   }
