@@ -32,8 +32,8 @@ final class TransferCall {
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
 
-  /** How often an object is looked for that Mooncake says is stored: more than half a second. */
-  private static final int LOOKS = 8;
+  /** How often an object is looked for that Mooncake says is stored. */
+  private static final int LOOKS = 4;
 
   /** The pause before the second look. */
   private static final Duration LOOK_PAUSE = Duration.ofMillis(5);

@@ -17,7 +17,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
+/** Alone, since it takes away what says which library this process has. */
+@Isolated
 class ClientLibrariesTest {
   private static final ClientLibrary LIBRARY =
       new ClientLibrary() {

@@ -23,6 +23,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * Joining a cluster that cannot be joined now: it fails in time, disturbs no other store, and
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * <p>A class for each client, since a process can have only one of them.
  */
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Isolated("to join a master that hangs can keep all of Python waiting")
 abstract class Joining {
   @RegisterExtension
   static final MooncakeCluster CLUSTER = MooncakeCluster.withLeases(300).segment(64 << 20);

@@ -7,10 +7,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -31,7 +32,7 @@ abstract class LinkerDrills {
 
   @RegisterExtension
   static final MooncakeCluster CLUSTER =
-      MooncakeCluster.withLeases(300).flag("client_ttl", "5").segment(64 << 20);
+      MooncakeCluster.withLeases(1_000).flag("client_ttl", "5").segment(64 << 20);
 
   private final Choice client;
 
@@ -65,26 +66,30 @@ abstract class LinkerDrills {
 
   private void whileLoading(Event event) throws Exception {
     AtomicBoolean over = new AtomicBoolean();
-    AtomicInteger loaded = new AtomicInteger();
     try (EnginePages engine = engine()) {
       engine.fill(1);
       List<String> expected = engine.hashes();
-      engine.offload();
+      CLUSTER.await("pages can be loaded", () -> storeAndLoad(engine, expected));
+      CountDownLatch loading = new CountDownLatch(2);
       FutureTask<Boolean> loads =
           new FutureTask<>(
               () -> {
                 while (!over.get()) {
-                  if (engine.tryLoad(expected)) {
-                    loaded.incrementAndGet();
+                  loading.countDown();
+                  if (!engine.tryLoad(expected)) {
+                    // Nothing is found from here on, which takes no time.
+                    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
                   }
                 }
                 return true;
               });
       Thread.ofPlatform().daemon().start(loads);
-      CLUSTER.await("pages are being loaded", () -> loads.isDone() || loaded.get() > 1);
+      assertThat(loading.await(1, TimeUnit.MINUTES)).isTrue();
       event.happen();
       over.set(true);
       try (EnginePages other = engine()) {
+        // A load of what the dead have left would wait with its memory for a minute, too.
+        CLUSTER.await("what was there is forgotten", () -> other.hits() == 0);
         CLUSTER.await("hits resume", () -> storeAndLoad(other, expected));
       }
       // The memory of a load may be in use for as long as Mooncake waits for a transfer.

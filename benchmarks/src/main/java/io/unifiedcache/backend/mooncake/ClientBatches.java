@@ -135,7 +135,7 @@ public final class ClientBatches implements AutoCloseable {
   }
 
   @Override
-  public void close() throws Exception {
+  public void close() throws ClientException {
     remove();
     requireZero(client.unregister(sources.address()));
     requireZero(client.unregister(targets.address()));
