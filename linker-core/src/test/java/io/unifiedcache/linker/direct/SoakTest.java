@@ -24,7 +24,7 @@ class SoakTest {
   @Timeout(120)
   @DisplayName("load.*, offload.*, linker.quiesce: random lives over a store that goes wrong")
   void live_overTheScriptedStore(TestReporter reporter) {
-    soak(share(20, 1), SoakTest::scripted, /* evicts= */ false, reporter);
+    soak(share(10, 1), SoakTest::scripted, /* evicts= */ false, reporter);
   }
 
   @Test
