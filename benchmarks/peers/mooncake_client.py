@@ -2,9 +2,10 @@
 
     python mooncake_client.py MASTER [LAYERS]
 
-Only Mooncake's calls are timed, batch by batch; the lists they are given are made before. "put" makes the
-calls that the store makes: it puts a batch and then asks whether all of it is there. "put-unseen" puts and
-takes the answer for it, which is 0 also where another writer has died at an object. With LAYERS an object is a page that has a piece of keys and one of values for each layer, and "get" reads
+Only Mooncake's calls are timed, batch by batch; the lists they are given are made before. "put" makes
+the calls that the store makes: it puts a batch and then asks whether all of it is there. "put-unseen"
+puts and takes the answer for it, which is 0 also where another writer has died at an object. With
+LAYERS an object is a page that has a piece of keys and one of values for each layer, and "get" reads
 all objects at once in a session, layer by layer.
 """
 

@@ -2,6 +2,7 @@ package io.unifiedcache.backend.mooncake;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -203,11 +204,15 @@ final class OpenObjects {
       return due;
     }
 
-    /** Tells whether an object may be another than that which was opened. */
-    boolean isOver(String key) {
+    /** Returns which of some open keys may name another object than that which was opened. */
+    BitSet over(List<String> keys) {
+      BitSet over = new BitSet(keys.size());
       synchronized (held) {
-        return Objects.requireNonNull(objects.get(key)).over;
+        for (int i = 0; i < keys.size(); i++) {
+          over.set(i, Objects.requireNonNull(objects.get(keys.get(i))).over);
+        }
       }
+      return over;
     }
 
     /** Lets go of all objects, after the last {@link #release}. Waits for Mooncake. */

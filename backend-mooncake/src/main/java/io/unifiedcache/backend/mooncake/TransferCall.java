@@ -10,6 +10,7 @@ import io.unifiedcache.api.store.ObjectStatus;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -32,8 +33,8 @@ final class TransferCall {
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(50);
 
-  /** How often an object is looked for that Mooncake says is stored. */
-  private static final int LOOKS = 4;
+  /** How often an object is looked for that another writer is at: more than half a second. */
+  private static final int LOOKS = 8;
 
   /** The pause before the second look. */
   private static final Duration LOOK_PAUSE = Duration.ofMillis(5);
@@ -334,32 +335,67 @@ final class TransferCall {
     try {
       there = parts.client().exists(keys(stored));
     } catch (ClientException e) {
-      for (Entry entry : stored) {
-        entry.fail(FailureCode.INTERNAL, "it is not known whether it was stored: " + reason(e));
-      }
+      failUnknown(stored, e);
       return List.of();
     }
-    List<Entry> left = new ArrayList<>();
+    List<Entry> missing = new ArrayList<>();
     for (int i = 0; i < there.length; i++) {
       Entry entry = stored.get(i);
       if (there[i] > 0) {
         entry.settle(ObjectStatus.OK);
       } else if (there[i] < 0) {
         fail(entry, "exists after put", there[i], MemoryState.UNTOUCHED);
-      } else if (again) {
-        left.add(entry);
       } else {
-        entry.fail(
-            StoreFailure.of(
-                    FailureCode.BUSY,
-                    Limits.about(
-                        entry.key,
-                        "put answered 0, but it is not there: another writer is at it or has died,"
-                            + " or it was removed or evicted at once"))
-                .asRetryable());
+        missing.add(entry);
+      }
+    }
+    return missing.isEmpty() ? missing : underWay(missing, again);
+  }
+
+  /**
+   * Finds out by their sizes what has become of objects that are not there: only so does Mooncake
+   * tell one that is being written from one that was removed.
+   *
+   * @return those that another writer is at, if there is to be another time
+   */
+  private List<Entry> underWay(List<Entry> missing, boolean again) {
+    long[] sizes;
+    try {
+      sizes = parts.client().sizes(keys(missing));
+    } catch (ClientException e) {
+      failUnknown(missing, e);
+      return List.of();
+    }
+    List<Entry> left = new ArrayList<>();
+    for (int i = 0; i < sizes.length; i++) {
+      Entry entry = missing.get(i);
+      if (sizes[i] >= 0) {
+        entry.settle(ObjectStatus.OK);
+      } else if (sizes[i] == Answers.REPLICA_NOT_READY && again) {
+        left.add(entry);
+      } else if (sizes[i] == Answers.REPLICA_NOT_READY) {
+        failNotThere(entry, "another writer is at it or has died");
+      } else if (sizes[i] == Answers.OBJECT_NOT_FOUND) {
+        failNotThere(entry, "it was removed or evicted at once, or its writer has given up");
+      } else {
+        fail(entry, "get_size after put", sizes[i], MemoryState.UNTOUCHED);
       }
     }
     return left;
+  }
+
+  private static void failNotThere(Entry entry, String why) {
+    entry.fail(
+        StoreFailure.of(
+                FailureCode.BUSY,
+                Limits.about(entry.key, "put answered 0, but it is not there: " + why))
+            .asRetryable());
+  }
+
+  private static void failUnknown(List<Entry> entries, ClientException e) {
+    for (Entry entry : entries) {
+      entry.fail(FailureCode.INTERNAL, "it is not known whether it was stored: " + reason(e));
+    }
   }
 
   private void getChunk(List<Entry> chunk) {
@@ -367,22 +403,22 @@ final class TransferCall {
   }
 
   private void readChunk(OpenObjects.Opening opening, List<Entry> chunk) {
+    List<String> keys = keys(chunk);
     long[] answers;
     try {
-      answers = opening.renew(keys(chunk));
+      answers = opening.renew(keys);
     } catch (ClientException e) {
       chunk.forEach(entry -> entry.fail(FailureCode.INTERNAL, "it is not held open: " + reason(e)));
       return;
     }
+    BitSet over = opening.over(keys);
     List<Entry> open = new ArrayList<>(chunk.size());
     for (int i = 0; i < answers.length; i++) {
       Entry entry = chunk.get(i);
-      if (Answers.isAbsent(answers[i])) {
+      if (over.get(i)) {
         failGone(entry, MemoryState.UNTOUCHED);
       } else if (answers[i] < 0) {
         fail(entry, "open", answers[i], MemoryState.UNTOUCHED);
-      } else if (opening.isOver(entry.key.value())) {
-        failGone(entry, MemoryState.UNTOUCHED);
       } else {
         open.add(entry);
       }
@@ -399,10 +435,14 @@ final class TransferCall {
     }
     List<Entry> refused = new ArrayList<>();
     List<Entry> unmoved = new ArrayList<>();
+    // What was read may be of another object, whatever Mooncake answers of what it knows by the
+    // key.
+    BitSet over = opening == null ? new BitSet() : opening.over(keys(chunk));
     for (int i = 0; i < answers.length; i++) {
       Entry entry = chunk.get(i);
       long answer = answers[i];
-      if (isGone(entry, answer)) {
+      if (over.get(i)
+          || (answer == entry.size() && parts.removals().happened(entry.key.value(), since))) {
         failGone(entry, isInDoubt(answer) ? inDoubt(entry) : written(entry));
       } else if (answer == entry.size()) {
         if (entry.staged != null && !copyOut(entry)) {
@@ -424,16 +464,6 @@ final class TransferCall {
     }
     findSizes(refused, Answers.INVALID_PARAMS);
     findSizes(unmoved, Answers.TRANSFER_FAILED);
-  }
-
-  /**
-   * Tells whether what was read may be of no object, or of another than was asked for, whatever
-   * Mooncake answers of what it knows by the key now.
-   */
-  private boolean isGone(Entry entry, long answer) {
-    String key = entry.key.value();
-    return (opening != null && opening.isOver(key))
-        || (answer == entry.size() && parts.removals().happened(key, since));
   }
 
   private static void failGone(Entry entry, MemoryState memory) {

@@ -219,6 +219,7 @@ abstract class Drills {
     PutOp put = put("half", 1, 1000);
     StoreFailure failure = store.put(List.of(put), soon()).failure(0);
     assertThat(failure.code()).as(failure.message()).isEqualTo(FailureCode.BUSY);
+    assertThat(failure.message()).contains("another writer is at it or has died");
     assertThat(store.exists(List.of(key("half")), soon()).status(0)).isEqualTo(ObjectStatus.ABSENT);
     GetOp get = get("half", 1000);
     assertThat(store.get(List.of(get), soon()).status(0)).isEqualTo(ObjectStatus.ABSENT);

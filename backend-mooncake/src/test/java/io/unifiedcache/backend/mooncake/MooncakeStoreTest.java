@@ -53,12 +53,13 @@ class MooncakeStoreTest {
   }
 
   @Test
-  void put_answeredZeroButNotThere_isLookedForAgainThenBusy() {
+  void put_otherWriterIsAtIt_isLookedForAgainThenBusy() {
     client.putScript = key -> 0L;
+    client.sizesScript = key -> Answers.REPLICA_NOT_READY;
     BatchResult result = store.put(List.of(put("a", 1, 100)), soon());
     StoreFailure failure = failure(result, 0, FailureCode.BUSY);
     assertThat(failure.retryable()).isTrue();
-    assertThat(failure.message()).contains("put answered 0, but it is not there");
+    assertThat(failure.message()).contains("put answered 0, but it is not there", "writer");
     assertThat(failure.memory()).isEqualTo(MemoryState.UNTOUCHED);
     // Put again, it could be stored twice with a removal in between.
     assertThat(client.calls).containsOnlyOnce("put").containsSubsequence("put", "exists", "exists");
@@ -66,9 +67,35 @@ class MooncakeStoreTest {
   }
 
   @Test
+  void put_objectIsRemovedAtOnce_isBusyWithoutAnotherLook() {
+    client.putScript = key -> 0L;
+    BatchResult result = store.put(List.of(put("a", 1, 100)), soon());
+    StoreFailure failure = failure(result, 0, FailureCode.BUSY);
+    assertThat(failure.retryable()).isTrue();
+    assertThat(failure.message()).contains("put answered 0, but it is not there", "removed");
+    assertThat(client.calls).containsExactly("put", "exists", "sizes");
+  }
+
+  @Test
+  void put_otherWriterEndsWhileItIsLookedFor_isOk() {
+    client.putScript = key -> 0L;
+    client.sizesScript = key -> 100L;
+    assertThat(store.put(List.of(put("a", 1, 100)), soon()).isOk(0)).isTrue();
+  }
+
+  @Test
+  void put_sizeAfterIsNotKnown_failsWithItsNumber() {
+    client.putScript = key -> 0L;
+    client.sizesScript = key -> Answers.RPC_FAILED;
+    BatchResult result = store.put(List.of(put("a", 1, 100)), soon());
+    assertThat(failure(result, 0, FailureCode.UNREACHABLE).message()).contains("-900");
+  }
+
+  @Test
   void put_otherWriterEnds_isOk() {
     AtomicInteger looks = new AtomicInteger();
     client.putScript = key -> 0L;
+    client.sizesScript = key -> Answers.REPLICA_NOT_READY;
     client.existsScript = key -> looks.incrementAndGet() == 3 ? 1L : 0L;
     BatchResult result = store.put(List.of(put("a", 1, 100)), soon());
     assertThat(result.status(0)).isEqualTo(ObjectStatus.OK);

@@ -23,6 +23,10 @@ class OpenObjectsTest {
     client.objects.put("key", new byte[] {1});
   }
 
+  private static boolean isOver(OpenObjects.Opening opening) {
+    return opening.over(KEY).get(0);
+  }
+
   @Test
   void open_objectThatIsHeldOpen_isShared_andEndedByTheLast() throws Exception {
     assertThat(one.open(KEY)).containsExactly(0);
@@ -54,8 +58,8 @@ class OpenObjectsTest {
     client.objects.put("key", new byte[] {2});
     assertThat(other.open(KEY)).containsExactly(0);
     assertThat(client.open.get("key")).containsExactly(2);
-    assertThat(one.isOver("key")).isTrue();
-    assertThat(other.isOver("key")).isFalse();
+    assertThat(isOver(one)).isTrue();
+    assertThat(isOver(other)).isFalse();
     // By its key Mooncake knows the new one.
     one.end();
     assertThat(client.ended).isEmpty();
@@ -77,7 +81,7 @@ class OpenObjectsTest {
     for (int i = 0; i < 3; i++) {
       now += 60;
       assertThat(one.renew(KEY)).containsExactly(0);
-      assertThat(one.isOver("key")).isFalse();
+      assertThat(isOver(one)).isFalse();
     }
     assertThat(client.started).hasSize(4);
   }
@@ -87,7 +91,7 @@ class OpenObjectsTest {
     assertThat(one.open(KEY)).containsExactly(0);
     now += 101;
     assertThat(one.renew(KEY)).containsExactly(0);
-    assertThat(one.isOver("key")).isTrue();
+    assertThat(isOver(one)).isTrue();
     assertThat(client.started).hasSize(1);
   }
 
@@ -101,7 +105,7 @@ class OpenObjectsTest {
           return null;
         };
     assertThat(one.renew(KEY)).containsExactly(0);
-    assertThat(one.isOver("key")).isTrue();
+    assertThat(isOver(one)).isTrue();
   }
 
   @Test
@@ -112,7 +116,7 @@ class OpenObjectsTest {
     assertThat(one.renew(KEY)).containsExactly(Answers.OBJECT_NOT_FOUND);
     client.objects.put("key", object);
     assertThat(one.renew(KEY)).containsExactly(0);
-    assertThat(one.isOver("key")).isTrue();
+    assertThat(isOver(one)).isTrue();
   }
 
   @Test
@@ -123,16 +127,16 @@ class OpenObjectsTest {
     assertThat(one.renew(KEY)).containsExactly(Answers.RPC_FAILED);
     client.startScript = key -> null;
     assertThat(one.renew(KEY)).containsExactly(0);
-    assertThat(one.isOver("key")).isFalse();
+    assertThat(isOver(one)).isFalse();
   }
 
   @Test
   void forget_removedObject_isOver_andTheNextOpensAnew() throws Exception {
     assertThat(one.open(KEY)).containsExactly(0);
     all.forget(KEY);
-    assertThat(one.isOver("key")).isTrue();
+    assertThat(isOver(one)).isTrue();
     assertThat(other.open(KEY)).containsExactly(0);
-    assertThat(other.isOver("key")).isFalse();
+    assertThat(isOver(other)).isFalse();
     assertThat(client.started).hasSize(2);
   }
 
@@ -148,6 +152,6 @@ class OpenObjectsTest {
         .isInstanceOf(ClientException.class)
         .hasMessage("scripted");
     assertThat(client.ended).containsExactly("new", "key");
-    assertThat(one.isOver("key")).isTrue();
+    assertThat(isOver(one)).isTrue();
   }
 }

@@ -30,6 +30,7 @@ class ScriptedClient implements MooncakeClient {
 
   volatile Script getScript = key -> null;
   volatile Script existsScript = key -> null;
+  volatile Script sizesScript = key -> null;
   volatile Script removeScript = key -> null;
   volatile Script clearScript = pattern -> null;
   volatile ToLongFunction<Long> registerScript = address -> 0;
@@ -51,7 +52,7 @@ class ScriptedClient implements MooncakeClient {
     calls.add("sizes");
     return each(
         keys,
-        key -> null,
+        sizesScript,
         key -> {
           byte[] object = objects.get(key);
           return object == null ? Answers.OBJECT_NOT_FOUND : object.length;

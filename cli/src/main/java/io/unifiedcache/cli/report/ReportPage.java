@@ -428,7 +428,7 @@ public final class ReportPage {
           Numbers.count(counts.hitPages()),
           Numbers.count(counts.bytesLoaded()),
           Numbers.count(counts.bytesOffloaded()),
-          Numbers.count(counts.evictions()),
+          report.evictions() < 0 ? "not told" : Numbers.count(counts.evictions()),
           Numbers.count(counts.failedLoads()),
           Numbers.count(counts.failedOffloads()),
           Numbers.count(counts.mismatches()),
@@ -449,7 +449,7 @@ public final class ReportPage {
     return data;
   }
 
-  private static JsonObject data(Window window) {
+  private JsonObject data(Window window) {
     JsonObject json = new JsonObject();
     json.addProperty("firstRequest", window.firstRequest());
     json.addProperty("requests", window.requests());
@@ -460,7 +460,9 @@ public final class ReportPage {
     json.addProperty("hitPages", window.counts().hitPages());
     json.addProperty("bytesLoaded", window.counts().bytesLoaded());
     json.addProperty("bytesOffloaded", window.counts().bytesOffloaded());
-    json.addProperty("evictions", window.counts().evictions());
+    if (report.evictions() >= 0) {
+      json.addProperty("evictions", window.counts().evictions());
+    }
     json.addProperty("failedLoads", window.counts().failedLoads());
     json.addProperty("failedOffloads", window.counts().failedOffloads());
     json.addProperty("mismatches", window.counts().mismatches());

@@ -89,6 +89,20 @@ class ReportPageTest {
   }
 
   @Test
+  void page_ofAStoreThatTellsNoEvictions_givesNoNumberOfThem() throws TraceException {
+    ReplayReport report = Replayed.changed(Replayed.sample(20), 0, -1, 0, 0, 0, -1);
+    String page = ReportPage.of(report, "mooncake", Map.of());
+
+    assertThat(page).contains("The store does not tell what it evicts.", "<td>not told</td>");
+    assertThat(report.toJsonLines("mooncake")).doesNotContain("evictions");
+    JsonObject data = data(page);
+    assertThat(data.getAsJsonObject("report").has("evictions")).isFalse();
+    assertThat(data.getAsJsonArray("windows"))
+        .isNotEmpty()
+        .noneMatch(window -> window.getAsJsonObject().has("evictions"));
+  }
+
+  @Test
   void page_namesNothingOutside() throws TraceException {
     String page = ReportPage.of(Replayed.sample(20), "memory", Map.of());
 

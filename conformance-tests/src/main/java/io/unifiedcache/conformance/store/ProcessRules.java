@@ -339,7 +339,7 @@ public final class ProcessRules {
     HostMemory source = contents.getLast();
     HostMemory target = trial.memory(bytes);
     for (ObjectKey key : shuffled(trial, same, 0)) {
-      BatchResult put = StoreServer.putUnlessBusy(store, key, source, trial.soon());
+      BatchResult put = store.put(List.of(new PutOp(key, List.of(source))), trial.soon());
       trial.expectStatus(
           "put while others put the same", put, 0, ObjectStatus.OK, ObjectStatus.PRESENT);
       if (store.get(List.of(new GetOp(key, List.of(target))), trial.soon()).isOk(0)) {

@@ -2,7 +2,6 @@ package io.unifiedcache.conformance.store;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
-import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.store.BatchResult;
@@ -26,8 +25,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -163,24 +160,10 @@ public final class StoreServer {
     }
   }
 
-  /** Puts an object, again and again while another process is at it. */
-  static BatchResult putUnlessBusy(
-      CacheStore store, ObjectKey key, HostMemory memory, Deadline by) {
-    while (true) {
-      BatchResult result = store.put(List.of(new PutOp(key, List.of(memory))), by);
-      if (result.status(0) != ObjectStatus.FAILED
-          || result.failure(0).code() != FailureCode.BUSY
-          || by.hasPassed()) {
-        return result;
-      }
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
-    }
-  }
-
   private String put(ObjectKey key, long content, long bytes, Deadline by) {
     HostMemory memory = memory(bytes);
     new Content(content).fill(memory.segment(), 0);
-    return Trial.describe(putUnlessBusy(store, key, memory, by), 0);
+    return Trial.describe(store.put(List.of(new PutOp(key, List.of(memory))), by), 0);
   }
 
   private String get(ObjectKey key, long bytes, Deadline by) {
