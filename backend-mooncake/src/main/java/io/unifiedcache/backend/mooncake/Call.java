@@ -10,8 +10,10 @@ import org.jspecify.annotations.Nullable;
 final class Call {
   private enum State {
     QUEUED,
-    RUNNING,
     GIVEN_UP,
+    RUNNING,
+    LEFT,
+    ENDING,
     DONE
   }
 
@@ -29,6 +31,20 @@ final class Call {
   /** Gives up work that has not begun; tells whether it never will. */
   boolean giveUp() {
     return state.compareAndSet(State.QUEUED, State.GIVEN_UP) || state.get() == State.GIVEN_UP;
+  }
+
+  /**
+   * Leaves work to itself that goes on; false if it is over, or is about to be.
+   *
+   * <p>The caller may pass {@link #released} on only after that.
+   */
+  boolean leave() {
+    return state.compareAndSet(State.RUNNING, State.LEFT);
+  }
+
+  /** Says that nothing is left to do but {@link #end}; false if the caller has left. */
+  boolean finish() {
+    return state.compareAndSet(State.RUNNING, State.ENDING);
   }
 
   /** Tells whether the caller waits no more, so that nothing new is to be begun. */

@@ -55,13 +55,7 @@ final class CallThreads {
     calls.add(call);
     Throwable refusal = null;
     try {
-      boolean taken =
-          threads.execute(
-              () -> {
-                if (call.begin()) {
-                  carryOut(call, caller, work);
-                }
-              });
+      boolean taken = threads.execute(() -> carryOut(call, caller, work));
       if (!taken) {
         refusal = new IllegalStateException("the store has been closed");
       }
@@ -82,7 +76,11 @@ final class CallThreads {
     return call;
   }
 
-  private void carryOut(Call call, Thread caller, Consumer<Call> work) {
+  /** Does the work, unless its caller has given it up; returns what tells the caller of the end. */
+  private Runnable carryOut(Call call, Thread caller, Consumer<Call> work) {
+    if (!call.begin()) {
+      return CallThreads::nobodyWaits;
+    }
     try {
       work.accept(call);
     } catch (CacheException e) {
@@ -90,12 +88,21 @@ final class CallThreads {
     } catch (RuntimeException | Error e) {
       LOG.warn("a call to the store ended unforeseen", e);
       call.fail(e);
-    } finally {
-      call.end();
-      LockSupport.unpark(caller);
-      calls.remove(call);
     }
+    if (call.finish()) {
+      return () -> {
+        call.end();
+        LockSupport.unpark(caller);
+        calls.remove(call);
+      };
+    }
+    // Others may wait for the release by now, and do at it what takes its time.
+    call.end();
+    calls.remove(call);
+    return CallThreads::nobodyWaits;
   }
+
+  private static void nobodyWaits() {}
 
   private void await(Call call, Deadline by, boolean mayGiveUp) {
     boolean interrupted = false;
@@ -108,10 +115,10 @@ final class CallThreads {
         }
         lateSince = lateSince == 0 ? System.nanoTime() : lateSince;
         long left = GRACE_NANOS - (System.nanoTime() - lateSince);
-        if (left <= 0) {
+        if (left <= 0 && call.leave()) {
           break;
         }
-        nap = Math.min(nap, left);
+        nap = Math.min(nap, Math.max(1, left));
       } else if (hurried || by.hasPassed() || (mayGiveUp && interrupted)) {
         call.setLate();
         continue;
@@ -136,6 +143,7 @@ final class CallThreads {
             } catch (RuntimeException | Error e) {
               LOG.warn("what the store does by itself ended unforeseen", e);
             }
+            return CallThreads::nobodyWaits;
           });
     } catch (OutOfMemoryError e) {
       LOG.debug("it cannot be done", e);

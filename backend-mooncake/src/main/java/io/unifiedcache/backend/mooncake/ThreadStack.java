@@ -14,6 +14,18 @@ import org.jspecify.annotations.Nullable;
  * thread. Thread-safe.
  */
 final class ThreadStack {
+  /** Something to do. */
+  @FunctionalInterface
+  interface Task {
+    /**
+     * Does it. Throws nothing.
+     *
+     * @return tells whoever waits for the end, at once and without waiting for anything: the thread
+     *     is free by then, so that who gives the next task right away gives it to this one
+     */
+    Runnable run();
+  }
+
   private final int count;
   private final ThreadFactory factory;
   private final ReentrantLock lock = new ReentrantLock();
@@ -21,7 +33,7 @@ final class ThreadStack {
 
   // Guarded by the lock. No task waits while a thread does.
   private final Deque<Worker> waiting = new ArrayDeque<>();
-  private final Deque<Runnable> tasks = new ArrayDeque<>();
+  private final Deque<Task> tasks = new ArrayDeque<>();
   private int alive;
   private boolean shutdown;
 
@@ -36,11 +48,11 @@ final class ThreadStack {
   }
 
   /**
-   * Has a task done that throws nothing; false if it never will be, after {@link #shutdown}.
+   * Has a task done; false if it never will be, after {@link #shutdown}.
    *
    * @throws OutOfMemoryError if the thread that it takes cannot be begun
    */
-  boolean execute(Runnable task) {
+  boolean execute(Task task) {
     Worker idle;
     lock.lock();
     try {
@@ -106,15 +118,15 @@ final class ThreadStack {
 
   private final class Worker implements Runnable {
     private @Nullable Thread thread;
-    private volatile @Nullable Runnable task;
+    private volatile @Nullable Task task;
     private volatile boolean over;
 
-    Worker(Runnable first) {
+    Worker(Task first) {
       task = first;
     }
 
     /** Gives a task to this one, which waits. */
-    void give(Runnable next) {
+    void give(Task next) {
       task = next;
       LockSupport.unpark(thread);
     }
@@ -127,9 +139,10 @@ final class ThreadStack {
 
     @Override
     public void run() {
-      @Nullable Runnable next;
-      while ((next = next()) != null) {
-        next.run();
+      Runnable tell = () -> {};
+      @Nullable Task next;
+      while ((next = next(tell)) != null) {
+        tell = next.run();
       }
       lock.lock();
       try {
@@ -140,21 +153,28 @@ final class ThreadStack {
       }
     }
 
-    /** Waits for the next task; null if there will be none. */
-    private @Nullable Runnable next() {
-      Runnable next = task;
+    /**
+     * Waits for the next task; null if there will be none.
+     *
+     * @param tell tells of the end of the last one
+     */
+    private @Nullable Task next(Runnable tell) {
+      Task next = task;
       if (next == null) {
+        boolean ends;
         lock.lock();
         try {
           next = tasks.poll();
-          if (next != null) {
-            return next;
-          } else if (shutdown) {
-            return null;
+          ends = next == null && shutdown;
+          if (next == null && !ends) {
+            waiting.addLast(this);
           }
-          waiting.addLast(this);
         } finally {
           lock.unlock();
+        }
+        tell.run();
+        if (next != null || ends) {
+          return next;
         }
         while ((next = task) == null && !over) {
           LockSupport.park(ThreadStack.this);

@@ -47,9 +47,9 @@ class ThreadStackTest {
     CountDownLatch second = new CountDownLatch(1);
     CompletableFuture<Thread> held = new CompletableFuture<>();
     CompletableFuture<Thread> last = new CompletableFuture<>();
-    assertThat(stack.execute(() -> holdUntil(first, held))).isTrue();
+    assertThat(execute(() -> holdUntil(first, held))).isTrue();
     Thread waiting = held.get();
-    assertThat(stack.execute(() -> holdUntil(second, last))).isTrue();
+    assertThat(execute(() -> holdUntil(second, last))).isTrue();
     Thread latest = last.get();
     first.countDown();
     awaitParked(waiting);
@@ -65,13 +65,13 @@ class ThreadStackTest {
     CompletableFuture<Thread> one = new CompletableFuture<>();
     CompletableFuture<Thread> other = new CompletableFuture<>();
     CountDownLatch never = new CountDownLatch(1);
-    assertThat(stack.execute(() -> holdUntil(go, one))).isTrue();
-    assertThat(stack.execute(() -> holdUntil(never, other))).isTrue();
+    assertThat(execute(() -> holdUntil(go, one))).isTrue();
+    assertThat(execute(() -> holdUntil(never, other))).isTrue();
     CountDownLatch all = new CountDownLatch(10);
     for (int i = 0; i < 10; i++) {
       int number = i;
       assertThat(
-              stack.execute(
+              execute(
                   () -> {
                     done.add(number);
                     all.countDown();
@@ -91,11 +91,11 @@ class ThreadStackTest {
     CountDownLatch go = new CountDownLatch(1);
     CompletableFuture<Thread> one = new CompletableFuture<>();
     CompletableFuture<Thread> other = new CompletableFuture<>();
-    assertThat(stack.execute(() -> holdUntil(go, one))).isTrue();
-    assertThat(stack.execute(() -> holdUntil(go, other))).isTrue();
+    assertThat(execute(() -> holdUntil(go, one))).isTrue();
+    assertThat(execute(() -> holdUntil(go, other))).isTrue();
     CompletableFuture<String> queued = nameOfThread();
     stack.shutdown();
-    assertThat(stack.execute(() -> {})).isFalse();
+    assertThat(execute(() -> {})).isFalse();
     assertThat(stack.awaitEnd(TimeUnit.MILLISECONDS.toNanos(1))).isFalse();
     go.countDown();
     assertThat(stack.awaitEnd(LONG)).isTrue();
@@ -112,7 +112,7 @@ class ThreadStackTest {
               .start(
                   () -> {
                     for (int j = 0; j < 20_000; j++) {
-                      boolean unused = stack.execute(done::incrementAndGet);
+                      boolean unused = execute(done::incrementAndGet);
                     }
                   }));
     }
@@ -124,9 +124,52 @@ class ThreadStackTest {
     assertThat(done).hasValue(80_000);
   }
 
+  @Test
+  void execute_byWhoIsToldOfTheEnd_takesTheSameThread() throws Exception {
+    CompletableFuture<Thread> first = new CompletableFuture<>();
+    CompletableFuture<Thread> second = new CompletableFuture<>();
+    assertThat(
+            stack.execute(
+                () -> {
+                  first.complete(Thread.currentThread());
+                  return () -> execute(() -> second.complete(Thread.currentThread()));
+                }))
+        .isTrue();
+    assertThat(second.get()).isSameAs(first.get());
+    assertThat(begun).hasValue(1);
+  }
+
+  @Test
+  void shutdown_tellsOfTheEndOfTheLast() throws Exception {
+    CountDownLatch go = new CountDownLatch(1);
+    CompletableFuture<Thread> held = new CompletableFuture<>();
+    AtomicInteger told = new AtomicInteger();
+    assertThat(
+            stack.execute(
+                () -> {
+                  holdUntil(go, held);
+                  return told::incrementAndGet;
+                }))
+        .isTrue();
+    Thread thread = held.get();
+    stack.shutdown();
+    go.countDown();
+    thread.join();
+    assertThat(told).hasValue(1);
+  }
+
+  /** Has something done of whose end nobody is told. */
+  private boolean execute(Runnable work) {
+    return stack.execute(
+        () -> {
+          work.run();
+          return () -> {};
+        });
+  }
+
   private CompletableFuture<String> nameOfThread() {
     CompletableFuture<String> name = new CompletableFuture<>();
-    assertThat(stack.execute(() -> name.complete(Thread.currentThread().getName()))).isTrue();
+    assertThat(execute(() -> name.complete(Thread.currentThread().getName()))).isTrue();
     return name;
   }
 
