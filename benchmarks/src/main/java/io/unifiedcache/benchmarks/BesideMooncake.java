@@ -27,10 +27,7 @@ import java.util.Map;
  * memory.
  */
 public final class BesideMooncake {
-  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 20, /* rounds= */ 101);
-
-  /** For what spreads widely. */
-  private static final Rounds MANY = new Rounds(/* warmups= */ 20, /* rounds= */ 401);
+  private static final Rounds ROUNDS = new Rounds(/* warmups= */ 20, /* rounds= */ 401);
 
   /** Rounds of small objects, 512 batches each, in which the code of the store is compiled. */
   private static final Rounds COMPILING = new Rounds(/* warmups= */ 8, /* rounds= */ 1);
@@ -77,9 +74,9 @@ public final class BesideMooncake {
       compile(store);
       for (String measure : measures) {
         switch (measure) {
-          case "64KiB" -> batches(store, master, python, settings, "64 KiB", 64 << 10, MANY, table);
-          case "1MiB" -> batches(store, master, python, settings, "1 MiB", 1 << 20, ROUNDS, table);
-          case "4MiB" -> batches(store, master, python, settings, "4 MiB", 4 << 20, ROUNDS, table);
+          case "64KiB" -> batches(store, master, python, settings, "64 KiB", 64 << 10, table);
+          case "1MiB" -> batches(store, master, python, settings, "1 MiB", 1 << 20, table);
+          case "4MiB" -> batches(store, master, python, settings, "4 MiB", 4 << 20, table);
           case "layers" -> layers(store, master, python, table);
           default -> throw new IllegalArgumentException("there is nothing like " + measure);
         }
@@ -100,7 +97,6 @@ public final class BesideMooncake {
       Map<String, String> settings,
       String size,
       long bytes,
-      Rounds rounds,
       Table table)
       throws Exception {
     try (PeerProcess peer = new PeerProcess(List.of(python, PEER, master));
@@ -111,15 +107,15 @@ public final class BesideMooncake {
           "%s: batches of %d of %s".formatted(settings.get("client"), MooncakeBatches.BATCH, size);
       try (var client =
           new ClientBatches(settings, batches.roundBytes(), bytes, MooncakeBatches.BATCH)) {
-        table.row("put / client=" + of, rounds.ratio(alone, client::put), Goal.atLeast(0.95));
-        table.row("get / client=" + of, rounds.ratio(peer::get, client::get), Goal.atLeast(0.95));
+        table.row("put / client=" + of, ROUNDS.ratio(alone, client::put), Goal.atLeast(0.95));
+        table.row("get / client=" + of, ROUNDS.ratio(peer::get, client::get), Goal.atLeast(0.95));
       }
       Side put = batches.put();
-      table.row("put / store, " + of, rounds.ratio(peer::put, put), Goal.atLeast(0.95));
-      table.row("get / store, " + of, rounds.ratio(peer::get, batches.get()), Goal.atLeast(0.95));
+      table.row("put / store, " + of, ROUNDS.ratio(peer::put, put), Goal.atLeast(0.95));
+      table.row("get / store, " + of, ROUNDS.ratio(peer::get, batches.get()), Goal.atLeast(0.95));
       table.row(
           "put / store, " + of + ", beside a client that does not ask what is there",
-          rounds.ratio(alone, put),
+          ROUNDS.ratio(alone, put),
           Goal.NONE);
     }
   }
