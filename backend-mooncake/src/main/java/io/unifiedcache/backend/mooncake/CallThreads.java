@@ -81,25 +81,38 @@ final class CallThreads {
     if (!call.begin()) {
       return CallThreads::nobodyWaits;
     }
+    boolean over = false;
+    try {
+      attempt(call, work);
+      over = true;
+    } finally {
+      if (!over) {
+        end(call, caller);
+      }
+    }
+    if (call.finish()) {
+      return () -> end(call, caller);
+    }
+    // Others may wait for the release by now, and do at it what takes its time.
+    end(call, caller);
+    return CallThreads::nobodyWaits;
+  }
+
+  private static void attempt(Call call, Consumer<Call> work) {
     try {
       work.accept(call);
     } catch (CacheException e) {
       call.fail(e);
     } catch (RuntimeException | Error e) {
-      LOG.warn("a call to the store ended unforeseen", e);
       call.fail(e);
+      LOG.warn("a call to the store ended unforeseen", e);
     }
-    if (call.finish()) {
-      return () -> {
-        call.end();
-        LockSupport.unpark(caller);
-        calls.remove(call);
-      };
-    }
-    // Others may wait for the release by now, and do at it what takes its time.
+  }
+
+  private void end(Call call, Thread caller) {
     call.end();
+    LockSupport.unpark(caller);
     calls.remove(call);
-    return CallThreads::nobodyWaits;
   }
 
   private static void nobodyWaits() {}

@@ -61,6 +61,24 @@ class CallThreadsTest {
   }
 
   @Test
+  void run_workThatThrows_isOverAndItsThreadServesOn() {
+    Set<Thread> used = new HashSet<>();
+    Error thrown = new AssertionError("as asked");
+    Call failed =
+        threads.run(
+            Deadline.never(),
+            running -> {
+              used.add(Thread.currentThread());
+              throw thrown;
+            });
+    assertThat(failed.isDone()).isTrue();
+    assertThat(failed.problem()).isSameAs(thrown);
+    Call next = threads.run(Deadline.never(), running -> used.add(Thread.currentThread()));
+    assertThat(next.problem()).isNull();
+    assertThat(used).hasSize(1);
+  }
+
+  @Test
   void leave_workThatEnds_isFinishedOrLeft() {
     Call finished = new Call();
     assertThat(finished.begin()).isTrue();
