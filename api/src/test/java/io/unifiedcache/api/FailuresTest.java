@@ -1,9 +1,12 @@
 package io.unifiedcache.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.unifiedcache.api.linker.RankLostException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 class FailuresTest {
   @Test
@@ -22,6 +25,30 @@ class FailuresTest {
         .isEqualTo(new StoreFailure(FailureCode.IO, "disk", false, MemoryState.DIRTY));
     assertThat(failure.withMemory(MemoryState.DIRTY).asRetryable())
         .isEqualTo(new StoreFailure(FailureCode.IO, "disk", true, MemoryState.DIRTY));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void retryable_eachCode_isWhatTheCodeAllows(FailureCode code) {
+    StoreFailure failure = StoreFailure.of(code, "broken");
+
+    assertThat(failure.retryable()).isEqualTo(code.retry() == FailureCode.Retry.ALWAYS);
+    assertThat(failure.asRetryable().retryable())
+        .isEqualTo(code.retry() != FailureCode.Retry.NEVER);
+    if (code.retry() != FailureCode.Retry.DEPENDS) {
+      boolean wrong = code.retry() == FailureCode.Retry.NEVER;
+      assertThatThrownBy(() -> new StoreFailure(code, "broken", wrong, MemoryState.DIRTY))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining(
+              "a %s failure is %s retryable".formatted(code, wrong ? "never" : "always"));
+    }
+  }
+
+  @Test
+  void provesBadObject_isTrueOfWhatTheObjectItselfShows() {
+    assertThat(FailureCode.values())
+        .filteredOn(FailureCode::provesBadObject)
+        .containsExactlyInAnyOrder(FailureCode.CORRUPT, FailureCode.SIZE_MISMATCH);
   }
 
   @Test

@@ -27,6 +27,16 @@ public interface ReadSession extends AutoCloseable {
   BatchResult opened();
 
   /**
+   * Returns the size of a whole object, as it was when it was opened. A reader of ranges learns
+   * from it that an object is larger than what it reads of it.
+   *
+   * @param entry which key of the session, counted from 0
+   * @return the size in bytes; -1 if the entry did not open
+   * @throws IndexOutOfBoundsException if the session has no such entry
+   */
+  long size(int entry);
+
+  /**
    * Reads ranges, one entry per object.
    *
    * @param ops at most {@link StoreLimits#batch()} entries; each names an entry of the session at

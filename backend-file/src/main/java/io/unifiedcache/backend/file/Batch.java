@@ -114,8 +114,7 @@ final class Batch {
 
   private StoreFailure late(int i) {
     return StoreFailure.of(
-            FailureCode.TIMEOUT, Limits.about(keys.get(i), "the deadline passed first"))
-        .asRetryable();
+        FailureCode.TIMEOUT, Limits.about(keys.get(i), "the deadline passed first"));
   }
 
   /** Returns the bytes of the entries that are OK in the result. */

@@ -41,6 +41,18 @@ final class FileSession implements ReadSession {
   }
 
   @Override
+  public long size(int entry) {
+    reading.lock();
+    try {
+      requireOpen();
+      StoredObject object = objects[entry];
+      return object == null ? -1 : object.size;
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  @Override
   public BatchResult read(List<ReadOp> ops, Deadline by) {
     reading.lock();
     try {

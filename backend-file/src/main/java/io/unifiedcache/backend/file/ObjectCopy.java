@@ -274,7 +274,7 @@ final class ObjectCopy {
 
   /** Returns the failure of an entry whose deadline passed. */
   StoreFailure late() {
-    return failure(FailureCode.TIMEOUT, "the deadline passed first").asRetryable();
+    return failure(FailureCode.TIMEOUT, "the deadline passed first");
   }
 
   /** Fails the entry because the object is not what was put. */
@@ -293,7 +293,7 @@ final class ObjectCopy {
   void failOvertaken() {
     damaged = false;
     missing = false;
-    failure = failure(FailureCode.LEASE_EXPIRED, "it was removed while it was read").asRetryable();
+    failure = failure(FailureCode.LEASE_EXPIRED, "it was removed while it was read");
   }
 
   /** Fails the entry because of something unforeseen. */

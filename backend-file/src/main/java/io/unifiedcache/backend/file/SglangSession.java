@@ -73,7 +73,8 @@ final class SglangSession implements ReadSession {
     return keys.get(entry);
   }
 
-  long size(int entry) {
+  /** Returns the size of an object that opened, also while a read is under way. */
+  long sizeOf(int entry) {
     return sizes[entry];
   }
 
@@ -97,6 +98,17 @@ final class SglangSession implements ReadSession {
     try {
       requireOpen();
       return opened;
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  @Override
+  public long size(int entry) {
+    reading.lock();
+    try {
+      requireOpen();
+      return opened.isOk(entry) ? sizes[entry] : -1;
     } finally {
       reading.unlock();
     }

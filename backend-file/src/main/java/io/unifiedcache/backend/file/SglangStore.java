@@ -275,7 +275,7 @@ final class SglangStore implements CacheStore {
         } else if (opened.status(entry) == ObjectStatus.ABSENT) {
           batch.set(i, ObjectStatus.ABSENT);
         } else {
-          ObjectCopy copy = ObjectCopy.of(i, ops.get(i), keys.get(i), session.size(entry));
+          ObjectCopy copy = ObjectCopy.of(i, ops.get(i), keys.get(i), session.sizeOf(entry));
           copies[i] = copy;
           batch.copy(i, copy);
         }

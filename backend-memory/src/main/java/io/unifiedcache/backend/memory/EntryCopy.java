@@ -195,7 +195,7 @@ final class EntryCopy {
 
   /** Returns the failure of an entry whose deadline passed. */
   StoreFailure late() {
-    return failure(FailureCode.TIMEOUT, "the deadline passed first").asRetryable();
+    return failure(FailureCode.TIMEOUT, "the deadline passed first");
   }
 
   /** Returns the failure of an entry that finds no room. */

@@ -58,7 +58,7 @@ final class Answers {
         StoreFailure.of(
             code(number),
             Limits.about(key, "%s answered %d: %s".formatted(call, number, meaning(number))));
-    return isPassing(number) ? failure.asRetryable() : failure;
+    return isFull(number) ? failure.asRetryable() : failure;
   }
 
   /** Returns the kind of failure that a number stands for. */
@@ -77,13 +77,6 @@ final class Answers {
       return FailureCode.UNREACHABLE;
     }
     return FailureCode.INTERNAL;
-  }
-
-  private static boolean isPassing(long number) {
-    return switch (code(number)) {
-      case NO_SPACE, BUSY, LEASE_EXPIRED, UNREACHABLE -> true;
-      default -> false;
-    };
   }
 
   /** Returns what an operator should know of a number. */

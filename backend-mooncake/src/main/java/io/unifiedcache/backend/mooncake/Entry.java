@@ -267,8 +267,7 @@ final class Entry {
 
   /** Returns the failure of an entry whose deadline passed before anything was done. */
   StoreFailure late() {
-    return StoreFailure.of(FailureCode.TIMEOUT, Limits.about(key, "the deadline passed first"))
-        .asRetryable();
+    return StoreFailure.of(FailureCode.TIMEOUT, Limits.about(key, "the deadline passed first"));
   }
 
   /** Fails an entry as Mooncake's number says. */

@@ -32,6 +32,12 @@ final class MooncakeSession implements ReadSession {
   }
 
   @Override
+  public long size(int entry) {
+    requireOpen();
+    return opened.isOk(entry) ? opening.size(keys.get(entry).value()) : -1;
+  }
+
+  @Override
   public BatchResult read(List<ReadOp> ops, Deadline by) {
     requireOpen();
     return store.read(ops, keys, opened, opening, by);

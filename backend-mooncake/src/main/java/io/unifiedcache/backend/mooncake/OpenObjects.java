@@ -43,11 +43,15 @@ final class OpenObjects {
     /** When it was leased last, at the latest. */
     long leasedAt;
 
+    /** How many bytes it has. */
+    final long size;
+
     /** Whether its key may name another object by now. */
     boolean over;
 
-    Held(long leasedAt) {
+    Held(long leasedAt, long size) {
       this.leasedAt = leasedAt;
+      this.size = size;
     }
   }
 
@@ -123,7 +127,7 @@ final class OpenObjects {
       try {
         long before = clock.getAsLong();
         Map<String, Long> begun =
-            begin(keys.stream().filter(key -> !isShared(key, before)).toList());
+            sized(begin(keys.stream().filter(key -> !isShared(key, before)).toList()));
         long[] answers = new long[keys.size()];
         synchronized (held) {
           for (int i = 0; i < answers.length; i++) {
@@ -134,7 +138,7 @@ final class OpenObjects {
               continue;
             }
             if (answer != null) {
-              replace(key, new Held(before));
+              replace(key, new Held(before, answer));
             }
             Held object = Objects.requireNonNull(held.get(key));
             if (objects.put(key, object) != object) {
@@ -202,6 +206,13 @@ final class OpenObjects {
         }
       }
       return due;
+    }
+
+    /** Returns how many bytes an open object has. */
+    long size(String key) {
+      synchronized (held) {
+        return Objects.requireNonNull(objects.get(key)).size;
+      }
     }
 
     /** Returns which of some open keys may name another object than that which was opened. */
@@ -273,6 +284,37 @@ final class OpenObjects {
     }
     for (int i = 0; i < answers.length; i++) {
       begun.put(keys.get(i), answers[i]);
+    }
+    return begun;
+  }
+
+  /** Asks for the sizes of what has begun; what has none to tell is ended again. */
+  private Map<String, Long> sized(Map<String, Long> begun) throws ClientException {
+    List<String> keys =
+        begun.entrySet().stream()
+            .filter(each -> each.getValue() >= 0)
+            .map(Map.Entry::getKey)
+            .toList();
+    if (keys.isEmpty()) {
+      return begun;
+    }
+    long[] sizes;
+    try {
+      sizes = client.sizes(keys);
+    } catch (ClientException e) {
+      forget(keys);
+      end(keys);
+      throw e;
+    }
+    List<String> unknown = new ArrayList<>();
+    for (int i = 0; i < sizes.length; i++) {
+      begun.put(keys.get(i), sizes[i]);
+      if (sizes[i] < 0) {
+        unknown.add(keys.get(i));
+      }
+    }
+    if (!unknown.isEmpty()) {
+      end(unknown);
     }
     return begun;
   }

@@ -387,9 +387,8 @@ final class TransferCall {
   private static void failNotThere(Entry entry, String why) {
     entry.fail(
         StoreFailure.of(
-                FailureCode.BUSY,
-                Limits.about(entry.key, "put answered 0, but it is not there: " + why))
-            .asRetryable());
+            FailureCode.BUSY,
+            Limits.about(entry.key, "put answered 0, but it is not there: " + why)));
   }
 
   private static void failUnknown(List<Entry> entries, ClientException e) {
@@ -473,7 +472,6 @@ final class TransferCall {
                 Limits.about(
                     entry.key,
                     "it was removed while it was read, or the lease of its session has run out"))
-            .asRetryable()
             .withMemory(memory));
   }
 

@@ -115,6 +115,11 @@ final class RankStore implements CacheStore {
       }
 
       @Override
+      public long size(int entry) {
+        return session.size(entry);
+      }
+
+      @Override
       public BatchResult read(List<ReadOp> ops, Deadline readBy) {
         boolean fails =
             readsBeforeFault.getAndUpdate(left -> left == NO_FAULT ? left : left - 1) == 0;

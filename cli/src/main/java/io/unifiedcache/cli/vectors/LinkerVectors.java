@@ -174,7 +174,7 @@ final class LinkerVectors {
         rangesOf(call, expected);
       }
     }
-    ScriptedStore store = ScriptedStore.havingEverything();
+    ScriptedStore store = ScriptedStore.holding(sizes(expected));
     boolean ok;
     List<Row> requests = row.objects("requests");
     try (CacheLinker linker = open(row, geometry, store)) {
@@ -220,6 +220,20 @@ final class LinkerVectors {
                 with(sizes.get(i).get(piece), targets.get(i).get(piece))));
       }
     }
+  }
+
+  /**
+   * Returns the sizes of objects, all of whose ranges are known: offset, size and target of each.
+   */
+  private static Map<String, Long> sizes(Map<String, List<List<Integer>>> ranges) {
+    Map<String, Long> sizes = new HashMap<>();
+    ranges.forEach(
+        (key, ofKey) -> {
+          for (List<Integer> range : ofKey) {
+            sizes.merge(key, (long) range.get(0) + range.get(1), Math::max);
+          }
+        });
+    return sizes;
   }
 
   private static void inOrder(Map<String, List<List<Integer>>> ranges) {

@@ -32,23 +32,26 @@ final class ScriptedStore implements CacheStore {
   private static final StoreStats NOTHING = new StoreStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
   private final Map<String, ObjectStatus> objects;
-  private final boolean complete;
+
+  /** How many bytes each object has that can be read. */
+  private final Map<String, Long> sizes;
+
   private final List<PutOp> puts = new ArrayList<>();
   private final Map<String, List<Range>> reads = new TreeMap<>();
 
-  private ScriptedStore(Map<String, ObjectStatus> objects, boolean complete) {
+  private ScriptedStore(Map<String, ObjectStatus> objects, Map<String, Long> sizes) {
     this.objects = Map.copyOf(objects);
-    this.complete = complete;
+    this.sizes = Map.copyOf(sizes);
   }
 
   /** Returns a store that has these objects, by key, and no others. */
   static ScriptedStore having(Map<String, ObjectStatus> objects) {
-    return new ScriptedStore(objects, /* complete= */ false);
+    return new ScriptedStore(objects, Map.of());
   }
 
-  /** Returns a store that has every object. */
-  static ScriptedStore havingEverything() {
-    return new ScriptedStore(Map.of(), /* complete= */ true);
+  /** Returns a store whose objects can be read, by key, with their sizes in bytes. */
+  static ScriptedStore holding(Map<String, Long> sizes) {
+    return new ScriptedStore(Map.of(), sizes);
   }
 
   /** Returns what was put, in order. */
@@ -75,10 +78,7 @@ final class ScriptedStore implements CacheStore {
   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
     BatchResult.Builder result = BatchResult.builder(keys.size());
     for (int i = 0; i < keys.size(); i++) {
-      ObjectStatus status =
-          complete
-              ? ObjectStatus.OK
-              : objects.getOrDefault(keys.get(i).value(), ObjectStatus.ABSENT);
+      ObjectStatus status = objects.getOrDefault(keys.get(i).value(), ObjectStatus.ABSENT);
       if (status == ObjectStatus.FAILED) {
         result.failed(i, StoreFailure.of(FailureCode.IO, "the vector says so: " + keys.get(i)));
       } else {
@@ -105,7 +105,16 @@ final class ScriptedStore implements CacheStore {
     return new ReadSession() {
       @Override
       public BatchResult opened() {
-        return BatchResult.all(entries.size(), ObjectStatus.OK);
+        BatchResult.Builder result = BatchResult.builder(entries.size());
+        for (int i = 0; i < entries.size(); i++) {
+          result.set(i, size(i) < 0 ? ObjectStatus.ABSENT : ObjectStatus.OK);
+        }
+        return result.build();
+      }
+
+      @Override
+      public long size(int entry) {
+        return sizes.getOrDefault(entries.get(entry).value(), -1L);
       }
 
       @Override

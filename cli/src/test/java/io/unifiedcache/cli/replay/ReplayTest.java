@@ -362,6 +362,11 @@ class ReplayTest {
         }
 
         @Override
+        public long size(int entry) {
+          return session.size(entry);
+        }
+
+        @Override
         public BatchResult read(List<ReadOp> ops, Deadline readBy) {
           BatchResult result = session.read(ops, readBy);
           if (!flipped

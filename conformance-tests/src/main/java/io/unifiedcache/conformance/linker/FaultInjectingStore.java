@@ -337,6 +337,12 @@ final class FaultInjectingStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      requireOpen();
+      return session == null || !opened.isOk(entry) ? -1 : session.size(entry);
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       requireOpen();
       Call call =

@@ -94,6 +94,11 @@ final class ObservedStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      return answer("size", () -> session.size(entry));
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       return batch(Operation.READ, ops.size(), FOUND_OR_NOT, () -> session.read(ops, by));
     }

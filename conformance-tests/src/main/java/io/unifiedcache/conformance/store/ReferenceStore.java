@@ -277,6 +277,15 @@ public class ReferenceStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      synchronized (ReferenceStore.this) {
+        requireOpen();
+        byte[] bytes = held.get(entry);
+        return bytes == null ? -1 : bytes.length;
+      }
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       synchronized (ReferenceStore.this) {
         requireOpen();

@@ -83,6 +83,11 @@ class EditedStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      return session.size(entry);
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       return call(ops.size(), () -> session.read(ops, by));
     }

@@ -100,7 +100,7 @@ class FaultyStore extends ReferenceStore {
 
   /** Answers what met a stall. */
   protected StoreFailure late(List<Memory> memory) {
-    return StoreFailure.of(FailureCode.TIMEOUT, "the deadline passed during a stall").asRetryable();
+    return StoreFailure.of(FailureCode.TIMEOUT, "the deadline passed during a stall");
   }
 
   private BatchResult allLate(int entries) {

@@ -168,10 +168,7 @@ public final class HonestStores {
                   leases.remove(key);
                   super.remove(key, evenIfLeased, result, i);
                 } else {
-                  fail(
-                      result,
-                      i,
-                      StoreFailure.of(FailureCode.BUSY, key + " is leased").asRetryable());
+                  fail(result, i, StoreFailure.of(FailureCode.BUSY, key + " is leased"));
                 }
               }
             });

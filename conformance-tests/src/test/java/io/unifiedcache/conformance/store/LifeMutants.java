@@ -125,7 +125,7 @@ public final class LifeMutants {
     protected void remove(ObjectKey key, boolean evenIfLeased, BatchResult.Builder result, int i) {
       boolean there = listed(KeyPrefix.of(key.value())).contains(key);
       if (there && !evenIfLeased && leased.contains(key)) {
-        fail(result, i, StoreFailure.of(FailureCode.BUSY, "the object is leased").asRetryable());
+        fail(result, i, StoreFailure.of(FailureCode.BUSY, "the object is leased"));
       } else {
         super.remove(key, evenIfLeased, result, i);
       }

@@ -198,8 +198,7 @@ final class FolderStore implements CacheStore {
       for (int i = 0; i < size; i++) {
         try {
           if (by.hasPassed()) {
-            throw new EntryException(
-                StoreFailure.of(FailureCode.TIMEOUT, "the deadline passed").asRetryable());
+            throw new EntryException(StoreFailure.of(FailureCode.TIMEOUT, "the deadline passed"));
           }
           result.set(i, entry.run(i));
         } catch (EntryException e) {

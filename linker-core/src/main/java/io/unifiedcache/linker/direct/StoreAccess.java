@@ -93,7 +93,7 @@ record StoreAccess(
     entry.transfer().fail(entry, cause);
     failed("load", entry.transfer().id(), entry.key().value(), cause);
     if (cause.code() != FailureCode.CLOSED && cause.code() != FailureCode.CANCELLED) {
-      suspects.add(entry.key(), SuspectObjects.isBad(cause));
+      suspects.add(entry.key(), cause.code().provesBadObject());
     }
   }
 
@@ -146,6 +146,6 @@ record StoreAccess(
   static StoreFailure thrown(Throwable problem) {
     FailureCode code =
         problem instanceof CacheException exception ? exception.code() : FailureCode.INTERNAL;
-    return new StoreFailure(code, "the store threw " + problem, false, MemoryState.DIRTY);
+    return StoreFailure.of(code, "the store threw " + problem).withMemory(MemoryState.DIRTY);
   }
 }

@@ -1,9 +1,7 @@
 package io.unifiedcache.linker.direct;
 
-import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.ObjectKey;
-import io.unifiedcache.api.StoreFailure;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,7 +22,7 @@ final class SuspectObjects {
    * A suspicion.
    *
    * @param expiry when it ends
-   * @param bad whether the failure tells that the stored object is bad, so that finding it again
+   * @param bad whether the failure proved that the stored object is bad, so that finding it again
    *     does not clear it
    */
   private record Suspicion(long expiry, boolean bad) {}
@@ -37,14 +35,6 @@ final class SuspectObjects {
   SuspectObjects(Duration expiry, MonotonicClock clock) {
     this.clock = clock;
     this.expiryNanos = expiry.toNanos();
-  }
-
-  /**
-   * Tells whether a failure says that the stored object is bad: it was there, and trying again
-   * would not help.
-   */
-  static boolean isBad(StoreFailure failure) {
-    return failure.code() != FailureCode.ABSENT && !failure.retryable();
   }
 
   /** Suspects an object from now on. */

@@ -260,7 +260,7 @@ final class Transfer {
 
   /** Returns the pages of the request of which this rank has found no object bad. */
   BitSet soundPages() {
-    return pagesWithout(SuspectObjects::isBad);
+    return pagesWithout(failure -> failure.code().provesBadObject());
   }
 
   private BitSet pagesWithout(Predicate<StoreFailure> failing) {

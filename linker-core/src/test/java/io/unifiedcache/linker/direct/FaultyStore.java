@@ -259,6 +259,11 @@ final class FaultyStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      return session.size(entry);
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       if (ended) {
         witness.wronged("read of a session that was closed");

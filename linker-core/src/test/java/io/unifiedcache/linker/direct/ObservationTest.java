@@ -40,8 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class ObservationTest {
   private static final long OBJECT = 3 * 24;
-  private static final StoreFailure LEASED =
-      StoreFailure.of(FailureCode.BUSY, "leased").asRetryable();
+  private static final StoreFailure LEASED = StoreFailure.of(FailureCode.BUSY, "leased");
 
   @TempDir Path folder = Path.of("");
 

@@ -218,6 +218,12 @@ final class ScriptedStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      byte[] bytes = held.get(entry);
+      return bytes == null ? -1 : bytes.length;
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       int call = begin(Step.READ, ops.stream().map(op -> keys.get(op.entry())).toList(), ops);
       BatchResult.Builder result = BatchResult.builder(ops.size());

@@ -67,6 +67,11 @@ final class FailingStore implements CacheStore {
     }
 
     @Override
+    public long size(int entry) {
+      return session.size(entry);
+    }
+
+    @Override
     public BatchResult read(List<ReadOp> ops, Deadline by) {
       if (reads++ < goodReads) {
         return session.read(ops, by);
