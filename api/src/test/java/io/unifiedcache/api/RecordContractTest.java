@@ -161,7 +161,7 @@ class RecordContractTest {
             "disk",
             false,
             MemoryState.UNTOUCHED,
-            FailureCode.BUSY,
+            FailureCode.INTERNAL,
             "tape",
             true,
             MemoryState.DIRTY),

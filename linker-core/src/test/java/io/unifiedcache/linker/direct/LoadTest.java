@@ -260,7 +260,7 @@ class LoadTest {
       List<PageKey> pages = Rig.pages("p", 3);
       rig.store("s", pages);
       ObjectKey broken = rig.object(pages.get(1), PoolName.KV, 0);
-      rig.store.script = Scripts.failing(Step.READ, broken);
+      rig.store.script = Scripts.spoiling(Step.READ, broken);
       rig.linker.load(rig.request("a", pages, 0));
       var unused = rig.linker.startLayerWiseLoading();
       assertThat(rig.pollLoad().ok()).isFalse();
@@ -284,7 +284,7 @@ class LoadTest {
     try (Rig rig = Rig.plan().withStore(store).withClock(now::get).build()) {
       List<PageKey> pages = Rig.pages("p", 2);
       rig.store("s", pages);
-      store.script = Scripts.failing(Step.OPEN, rig.object(pages.get(0), PoolName.KV, 0));
+      store.script = Scripts.spoiling(Step.OPEN, rig.object(pages.get(0), PoolName.KV, 0));
       rig.linker.load(rig.request("a", pages, 0));
       var unused = rig.linker.startLayerWiseLoading();
       assertThat(rig.pollLoad().ok()).isFalse();
@@ -304,10 +304,14 @@ class LoadTest {
   }
 
   @Test
-  @DisplayName("load.no-livelock: what had vanished or could not be reached is not taken for bad")
+  @DisplayName(
+      "load.no-livelock: only a failure that proves an object bad lets an offload remove it")
   void offload_suspectIsThereAgain_isLeftAloneAndOfferedAgain() {
-    StoreFailure passing = BROKEN.asRetryable();
-    for (StoreFailure failure : List.of(passing, StoreFailure.of(FailureCode.ABSENT, "gone"))) {
+    for (FailureCode code : FailureCode.values()) {
+      if (code.provesBadObject()) {
+        continue;
+      }
+      StoreFailure failure = StoreFailure.of(code, "no proof");
       try (Rig rig = Rig.plan().build()) {
         List<PageKey> pages = Rig.pages("p", 1);
         rig.store("s", pages);
@@ -321,11 +325,16 @@ class LoadTest {
         rig.linker.load(rig.request("a", pages, 0));
         var unused = rig.linker.startLayerWiseLoading();
         assertThat(rig.pollLoad().ok()).isFalse();
-        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isZero();
+        boolean ended = code == FailureCode.CLOSED || code == FailureCode.CANCELLED;
+        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages())
+            .as("offered at once after %s", code)
+            .isEqualTo(ended ? 1 : 0);
         rig.store.script = new Script() {};
         rig.store("again", pages);
-        assertThat(rig.store.calls(Step.REMOVE)).isEmpty();
-        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isEqualTo(1);
+        assertThat(rig.store.calls(Step.REMOVE)).as("removed after %s", code).isEmpty();
+        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages())
+            .as("found after %s", code)
+            .isEqualTo(1);
       }
     }
   }

@@ -265,7 +265,7 @@ class RanksTest {
           @Override
           public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
             boolean fails = step == Step.READ && key.equals(object) && reads.incrementAndGet() == 2;
-            return fails ? Scripts.BROKEN : null;
+            return fails ? Scripts.BAD : null;
           }
         };
     List<Completion> loads =

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 final class Scripts {
   static final StoreFailure BROKEN = StoreFailure.of(FailureCode.IO, "scripted");
 
+  /** Proves that the object is bad. */
+  static final StoreFailure BAD = StoreFailure.of(FailureCode.CORRUPT, "scripted");
+
   private Scripts() {}
 
   /** Fails one object at one step, each time. */
@@ -20,6 +23,16 @@ final class Scripts {
       @Override
       public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
         return step == failing && key.equals(object) ? BROKEN : null;
+      }
+    };
+  }
+
+  /** Returns the script by which a step on an object proves it bad. */
+  static Script spoiling(Step failing, ObjectKey object) {
+    return new Script() {
+      @Override
+      public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
+        return step == failing && key.equals(object) ? BAD : null;
       }
     };
   }
