@@ -3,9 +3,9 @@ package io.unifiedcache.api;
 /**
  * The kind of a failure.
  *
- * <p>Two questions are answered by the code alone, so that all stores answer them alike: whether
- * the same request may succeed later ({@link #retry}), and whether the stored object itself is
- * proven bad ({@link #provesBadObject}).
+ * <p>Two questions are answered by the code alone, so that all stores answer them alike (rule
+ * {@code store.failure-codes}): whether the same request may succeed later ({@link #retry}), and
+ * whether the stored object itself is proven bad ({@link #provesBadObject}).
  */
 public enum FailureCode {
   /** There is no room for the object, now or ever. */

@@ -167,6 +167,119 @@ public final class FailureRules {
                     after.bytesStored()));
   }
 
+  // What a failure says of the object.
+
+  @Rule(
+      id = "store.failure-codes",
+      scope = Scope.STORE,
+      alone = true,
+      text =
+          "The code of a failure says where the fault lies: an object whose stored bytes are"
+              + " damaged is CORRUPT, SIZE_MISMATCH or ABSENT, and nothing else is CORRUPT or"
+              + " SIZE_MISMATCH; a call that ran out of time, and a read of an object that was"
+              + " removed, may be tried again.",
+      hint =
+          "A linker removes an object that is CORRUPT or of the wrong size, even while others read"
+              + " it, and stores it anew. So say CORRUPT only after the stored bytes were seen to"
+              + " be wrong, and always then; IO, TIMEOUT and UNREACHABLE say nothing about an"
+              + " object.")
+  static void failureCodes(Trial trial) {
+    long bytes = Math.min(5000, trial.limits().objectBytes());
+    Attempts.at(trial, "late", name -> lateIsNoProof(trial, trial.key(name), bytes));
+    if (trial.has(Capability.RANGED_READ) && trial.has(Capability.REMOVE)) {
+      Attempts.at(trial, "removed", name -> removedIsNoProof(trial, trial.key(name), bytes));
+    }
+    Optional<FaultInjector> faults = trial.subject().faults();
+    if (faults.isEmpty()) {
+      trial.note("tried without faults below the store, since none can be injected");
+      return;
+    }
+    for (FaultInjector.Fault fault : FaultInjector.Fault.values()) {
+      Attempts.at(
+          trial,
+          fault.name(),
+          name -> faultIsProof(trial, trial.key(name), bytes, fault, faults.get()));
+    }
+    ObjectKey key = trial.key("stalled");
+    trial.put(trial.store(), key, new Content(1), bytes);
+    FaultInjector.Stall stall = faults.get().stall();
+    if (stall == null) {
+      trial.note("tried without a stall below the store, since none can be brought about");
+      return;
+    }
+    try (stall) {
+      GetOp op = new GetOp(key, Pieces.of(trial, bytes).writable());
+      BatchResult got = trial.store().get(List.of(op), Deadline.after(Duration.ofMillis(50)));
+      expectPassing(trial, "get while everything below the store stalls", got);
+    }
+  }
+
+  private static void lateIsNoProof(Trial trial, ObjectKey key, long bytes) {
+    CacheStore store = trial.store();
+    Content content = new Content(trial.random().nextLong());
+    trial.put(store, key, content, bytes);
+    Pieces target = Pieces.of(trial, bytes);
+    GetOp op = new GetOp(key, target.writable());
+    expectPassing(
+        trial, "get after its deadline", store.get(List.of(op), Deadline.after(Duration.ZERO)));
+    BatchResult again = store.get(List.of(op), trial.soon());
+    Attempts.expectOk(trial, "get of what was met too late", again, 0);
+    target.expectBytes("an object that was met too late", content, 0);
+  }
+
+  private static void removedIsNoProof(Trial trial, ObjectKey key, long bytes) {
+    CacheStore store = trial.store();
+    trial.put(store, key, new Content(1), bytes);
+    try (ReadSession session = store.openSession(List.of(key), trial.soon())) {
+      Attempts.expectOk(trial, "opening an object that was put", session.opened(), 0);
+      if (store.remove(List.of(key), /* evenIfLeased= */ true, trial.soon()).isOk(0)) {
+        trial.put(store, key, new Content(2), Math.max(1, bytes / 2));
+        Pieces target = Pieces.of(trial, bytes);
+        BatchResult read = session.read(List.of(whole(0, target)), trial.soon());
+        expectPassing(trial, "read of an object that was removed and put anew", read);
+      }
+    }
+  }
+
+  /** It may also be OK, or ABSENT. */
+  private static void expectPassing(Trial trial, String what, BatchResult result) {
+    trial.expect(
+        result.status(0) != ObjectStatus.FAILED
+            || (result.failure(0).retryable() && !result.failure(0).code().provesBadObject()),
+        what + " to fail with a code that says that it may be tried again",
+        () -> Trial.describe(result, 0));
+  }
+
+  private static void faultIsProof(
+      Trial trial, ObjectKey key, long bytes, FaultInjector.Fault fault, FaultInjector faults) {
+    CacheStore store = trial.store();
+    trial.put(store, key, new Content(trial.random().nextLong()), bytes);
+    BatchResult there = store.exists(List.of(key), trial.soon());
+    Attempts.expectOk(trial, "exists of an object that was put", there, 0);
+    if (!faults.inject(fault, key)) {
+      return;
+    }
+    GetOp op = new GetOp(key, Pieces.of(trial, bytes).writable());
+    expectProof(trial, "get", fault, store.get(List.of(op), trial.soon()));
+    if (trial.has(Capability.RANGED_READ)) {
+      try (ReadSession session = store.openSession(List.of(key), trial.soon())) {
+        Pieces target = Pieces.of(trial, bytes);
+        expectProof(trial, "read", fault, session.read(List.of(whole(0, target)), trial.soon()));
+      }
+    }
+  }
+
+  /** It may be OK all the same: the store may have another copy. */
+  private static void expectProof(
+      Trial trial, String call, FaultInjector.Fault fault, BatchResult result) {
+    trial.expect(
+        result.status(0) != ObjectStatus.FAILED
+            || result.failure(0).code().provesBadObject()
+            || result.failure(0).code() == FailureCode.ABSENT,
+        "a %s of an object after %s to be CORRUPT, SIZE_MISMATCH or ABSENT".formatted(call, fault),
+        () -> Trial.describe(result, 0));
+  }
+
   // It is told in time.
 
   @Rule(

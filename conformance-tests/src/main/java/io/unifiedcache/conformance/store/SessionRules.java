@@ -30,8 +30,9 @@ public final class SessionRules {
       needs = Capability.RANGED_READ,
       text =
           "A session resolves each key once; ranged reads return exactly the range; past the end is"
-              + " a mismatch; an entry that the session has not is refused; an object removed"
-              + " meanwhile is read whole or FAILED; close releases; use after close is refused.",
+              + " a mismatch; an entry that the session has not is refused; the size of each object"
+              + " is told, as it was when it was opened; an object removed meanwhile is read whole"
+              + " or FAILED; close releases; use after close is refused.",
       hint =
           "Look keys up when the session is opened and never again, check each range against the"
               + " size of its object, and remember that the session was closed.")
@@ -41,6 +42,7 @@ public final class SessionRules {
     if (bytes > 1) {
       Attempts.at(trial, "end", name -> pastTheEnd(trial, trial.key(name), bytes));
     }
+    Attempts.at(trial, "size", name -> sizes(trial, name, bytes));
     resolvesOnce(trial, trial.key("put-later"), bytes);
     noSuchEntry(trial, trial.key("alone"), bytes);
     Attempts.at(trial, "closed", name -> afterClose(trial, trial.key(name), bytes));
@@ -109,6 +111,46 @@ public final class SessionRules {
       // A failure ends nothing.
       expectRange(trial, session, content, 0, bytes);
     }
+  }
+
+  /** Entries in an order of their own, so that a size is not told of a neighbour. */
+  private static void sizes(Trial trial, String name, long bytes) {
+    List<Long> expected = new ArrayList<>(List.of(bytes, 1L, Math.max(1, bytes - 1)));
+    List<ObjectKey> keys = new ArrayList<>();
+    for (int i = 0; i < expected.size(); i++) {
+      keys.add(trial.key(name + "-" + i));
+      trial.put(trial.store(), keys.get(i), new Content(i), expected.get(i));
+    }
+    if (trial.limits().batch() > keys.size()) {
+      keys.add(1, trial.key(name + "-absent"));
+      expected.add(1, -1L);
+    }
+    int limit = Math.min(trial.limits().batch(), keys.size());
+    try (ReadSession session = trial.store().openSession(keys.subList(0, limit), trial.soon())) {
+      for (int i = 0; i < limit; i++) {
+        if (expected.get(i) >= 0) {
+          Attempts.expectOk(trial, "opening an object that was put", session.opened(), i);
+        }
+        expectSize(trial, session, i, expected.get(i), "entry " + i);
+      }
+      if (trial.has(Capability.REMOVE)
+          && trial
+              .store()
+              .remove(keys.subList(0, 1), /* evenIfLeased= */ true, trial.soon())
+              .isOk(0)) {
+        trial.put(trial.store(), keys.get(0), new Content(9), Math.max(1, bytes / 2));
+        expectSize(trial, session, 0, bytes, "an object that was put anew since it was opened");
+      }
+    }
+  }
+
+  private static void expectSize(
+      Trial trial, ReadSession session, int entry, long expected, String what) {
+    long size = session.size(entry);
+    trial.expect(
+        size == expected,
+        "the session to say that the size of " + what + " is " + expected,
+        () -> Long.toString(size));
   }
 
   /** Needs no remove: a key that was absent when the session was opened stays so. */
@@ -212,6 +254,7 @@ public final class SessionRules {
         "read after close", FailureCode.CLOSED, () -> read(trial, session, target, 0));
     target.expectUntouched("a read after close");
     trial.expectRefused("opened() after close", FailureCode.CLOSED, session::opened);
+    trial.expectRefused("size() after close", FailureCode.CLOSED, () -> session.size(0));
   }
 
   private static ReadSession open(Trial trial, ObjectKey key) {

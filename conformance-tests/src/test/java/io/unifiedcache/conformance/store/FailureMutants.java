@@ -43,7 +43,7 @@ public final class FailureMutants {
 
   /** Returns all of them. */
   public static List<Mutant> all() {
-    return Stream.of(failures(), deadlines(), memory(), registrations())
+    return Stream.of(failures(), codes(), deadlines(), memory(), registrations())
         .flatMap(List::stream)
         .toList();
   }
@@ -149,6 +149,69 @@ public final class FailureMutants {
                     return ops.size() == 2 && isSpoiled(ops.getFirst().key())
                         ? BatchResult.allFailed(2, all.failure(0))
                         : all;
+                  }
+                }));
+  }
+
+  // store.failure-codes
+
+  private static List<Mutant> codes() {
+    return List.of(
+        faulty(
+            "store.failure-codes",
+            "an object that is spoiled is a failure of the disk",
+            "after FLIPPED_BIT to be CORRUPT",
+            () ->
+                new FaultyStore() {
+                  @Override
+                  protected void spoiled(
+                      FaultInjector.Fault fault,
+                      ObjectKey key,
+                      List<Memory> targets,
+                      BatchResult.Builder result,
+                      int i) {
+                    fail(
+                        result,
+                        i,
+                        StoreFailure.of(FailureCode.IO, "object " + key + " cannot be read")
+                            .withMemory(MemoryState.DIRTY));
+                  }
+                }),
+        faulty(
+            "store.failure-codes",
+            "an object that cannot be reached is taken for damaged",
+            "that it may be tried again",
+            () ->
+                new FaultyStore() {
+                  @Override
+                  protected StoreFailure late(List<Memory> memory) {
+                    return StoreFailure.of(FailureCode.CORRUPT, "no bytes have come");
+                  }
+                }),
+        mutant(
+            "store.failure-codes",
+            "a read of an object that was put anew says that it has another size",
+            "that it may be tried again",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected ReadSession session(
+                      List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
+                    return new Session(keys, held, opened) {
+                      @Override
+                      protected void read(ReadOp op, BatchResult.Builder result, int i) {
+                        byte[] now = find(keys.get(op.entry()));
+                        byte[] then = held.get(op.entry());
+                        if (now != null && then != null && now.length != then.length) {
+                          fail(
+                              result,
+                              i,
+                              StoreFailure.of(FailureCode.SIZE_MISMATCH, "it has another size"));
+                        } else {
+                          super.read(op, result, i);
+                        }
+                      }
+                    };
                   }
                 }));
   }

@@ -320,6 +320,44 @@ public final class StateMutants {
     return List.of(
         mutant(
             "store.session",
+            "the size of an object is that of the one that has its key now",
+            "put anew since it was opened",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected ReadSession session(
+                      List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
+                    return new Session(keys, held, opened) {
+                      @Override
+                      public long size(int entry) {
+                        byte[] now = find(keys.get(entry));
+                        return super.size(entry) < 0 || now == null
+                            ? super.size(entry)
+                            : now.length;
+                      }
+                    };
+                  }
+                }),
+        mutant(
+            "store.session",
+            "entries that did not open are left out where sizes are counted",
+            "the size of entry",
+            () ->
+                new ReferenceStore() {
+                  @Override
+                  protected ReadSession session(
+                      List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
+                    return new Session(keys, held, opened) {
+                      @Override
+                      public long size(int entry) {
+                        long size = super.size(entry);
+                        return size < 0 && entry + 1 < keys.size() ? super.size(entry + 1) : size;
+                      }
+                    };
+                  }
+                }),
+        mutant(
+            "store.session",
             "a key is looked up again with each read",
             "ABSENT",
             () ->
