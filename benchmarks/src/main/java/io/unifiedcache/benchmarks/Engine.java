@@ -165,6 +165,11 @@ final class Engine implements AutoCloseable {
     return pages;
   }
 
+  /** Returns the first pool. */
+  DevicePool pool() {
+    return pools.pools().get(0);
+  }
+
   /** Returns the memory of each of a page's pieces, slot after slot, in the order of an object. */
   List<MemorySegment> pieces(int pool) {
     return pools.pools().get(pool).components().get(0).buffers().stream()

@@ -3,8 +3,6 @@ package io.unifiedcache.benchmarks;
 import com.sun.management.ThreadMXBean;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
-import io.unifiedcache.api.PoolName;
-import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.benchmarks.Engine.Shape;
 import io.unifiedcache.benchmarks.Table.Goal;
 import io.unifiedcache.linker.key.EmptySegments;
@@ -44,15 +42,15 @@ final class LookupRows {
   /** Measures time, and what is allocated beyond the keys. */
   private void measure(int pages, Goal time, Goal bytes) {
     Shape shape = new Shape(pages, /* pools= */ 1, /* layers= */ 1, /* pieceBytes= */ 512);
-    KeyTemplate template =
-        KeyLayout.of(
-                KeyForm.STRICT,
-                Engine.identity(0, 1),
-                /* rankReplicated= */ false,
-                EmptySegments.KEEP)
-            .templates(PoolName.KV, List.of(Component.PACKED))
-            .get(0);
     try (Engine engine = new Engine(shape)) {
+      KeyTemplate template =
+          KeyLayout.of(
+                  KeyForm.STRICT,
+                  Engine.identity(0, 1),
+                  /* rankReplicated= */ false,
+                  EmptySegments.KEEP)
+              .templates(engine.pool())
+              .get(0);
       engine.offload();
       ConcurrentHashMap<ObjectKey, Boolean> map = new ConcurrentHashMap<>();
       for (PageKey page : engine.pages()) {

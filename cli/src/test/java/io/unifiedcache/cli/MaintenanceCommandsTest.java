@@ -74,12 +74,12 @@ class MaintenanceCommandsTest {
     CommandRun found = run("verify");
     assertThat(found.status()).isEqualTo(1);
     assertThat(found.out())
-        .containsPattern("CORRUPT: uc1_.*: its header is damaged")
+        .containsPattern("CORRUPT: uc2_.*: its header is damaged")
         .contains("findings  1; --repair sets damaged objects aside");
 
     CommandRun repaired = run("verify", "--repair");
     assertThat(repaired.status()).isEqualTo(1);
-    assertThat(repaired.out()).containsPattern("CORRUPT, set aside: uc1_.*kept as .*damaged-");
+    assertThat(repaired.out()).containsPattern("CORRUPT, set aside: uc2_.*kept as .*damaged-");
 
     assertThat(run("verify").status()).isZero();
     assertThat(run("stat").out()).containsPattern("set aside +2 files");
@@ -123,7 +123,7 @@ class MaintenanceCommandsTest {
         .contains("capacity      1,073,741,824 bytes")
         .containsPattern("(?m)^free extents  [0-9]+, [0-9,]+ bytes")
         .containsPattern("(?m)^  in the last minute  +[0-9]+ objects")
-        .containsPattern("(?m)^  uc1_.*_sh~_\\*  +[0-9]+ objects");
+        .containsPattern("(?m)^  uc2_.*_sh~_\\*  +[0-9]+ objects");
     JsonObject object = JsonParser.parseString(Files.readString(json)).getAsJsonObject();
     long objects = object.get("objects").getAsLong();
     assertThat(objects).isPositive();

@@ -16,14 +16,14 @@ class PrefixTreeTest {
   @Test
   void groups_ofModelsWithManyPages_areTheModels() {
     for (int i = 0; i < 1_000; i++) {
-      tree.add("uc1_tag_model-a_" + i + "_kv", 10);
-      tree.add("uc1_tag_model-b_" + i + "_kv", 20);
+      tree.add("uc2_tag_model-a_" + i + "_kv", 10);
+      tree.add("uc2_tag_model-b_" + i + "_kv", 20);
     }
 
     assertThat(tree.groups())
         .containsExactly(
-            new ObjectGroup("uc1_tag_model-b_*", 1_000, 20_000),
-            new ObjectGroup("uc1_tag_model-a_*", 1_000, 10_000));
+            new ObjectGroup("uc2_tag_model-b_*", 1_000, 20_000),
+            new ObjectGroup("uc2_tag_model-a_*", 1_000, 10_000));
   }
 
   @Test

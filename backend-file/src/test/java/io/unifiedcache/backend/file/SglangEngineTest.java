@@ -2,22 +2,25 @@ package io.unifiedcache.backend.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.config.Settings;
-import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.key.EmptySegments;
 import io.unifiedcache.linker.key.KeyForm;
 import io.unifiedcache.linker.key.KeyLayout;
+import io.unifiedcache.linker.pool.PoolLayouts;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Writer;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
@@ -133,8 +136,10 @@ class SglangEngineTest {
             CacheIdentity.builder().model(model).tensor(rank, ranks).build(),
             mla,
             EmptySegments.KEEP);
+    List<LayerBuffer> memory =
+        List.of(new LayerBuffer(0, HostMemory.of(Arena.global().allocate(1)), 1));
     ObjectKey key =
-        layout.templates(pool, List.of(Component.PACKED)).getFirst().key(new PageKey(page));
+        layout.templates(PoolLayouts.packed(pool, memory)).getFirst().key(new PageKey(page));
     return key.value();
   }
 

@@ -2,9 +2,12 @@ package io.unifiedcache.cli.vectors;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonPrimitive;
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
+import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.linker.key.CacheIdentity;
@@ -13,6 +16,7 @@ import io.unifiedcache.linker.key.KeyForm;
 import io.unifiedcache.linker.key.KeyLayout;
 import io.unifiedcache.linker.key.KeyTemplate;
 import io.unifiedcache.linker.pool.PoolLayouts;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -44,6 +48,8 @@ final class KeyVectors {
           "batchExistsV2",
           "suffixedKey",
           "batchSetV2IndexMismatch");
+
+  private static final HostMemory BYTE = HostMemory.of(Arena.global().allocate(1));
 
   /** What SGLang writes for the rank where heads are split: a list, as Python prints it. */
   private static final String PRINTED_LIST = "_['";
@@ -316,10 +322,23 @@ final class KeyVectors {
   /** An object key and the page that it belongs to. */
   private record Named(PageKey page, String key) {}
 
+  /**
+   * Returns the templates of a pool of the given components, whose memory SGLang's forms of keys do
+   * not know of.
+   */
+  private static List<KeyTemplate> templates(
+      KeyLayout layout, String pool, List<String> components) {
+    List<LayerBuffer> memory = List.of(new LayerBuffer(0, BYTE, 1));
+    return layout.templates(
+        new DevicePool(
+            new PoolName(pool),
+            components.stream().map(name -> new Component(name, memory)).toList()));
+  }
+
   /** Returns the keys of the pages, page after page. */
   private static List<Named> named(
       KeyLayout layout, String pool, List<String> components, List<PageKey> pages) {
-    List<KeyTemplate> templates = layout.templates(new PoolName(pool), components);
+    List<KeyTemplate> templates = templates(layout, pool, components);
     List<Named> named = new ArrayList<>();
     for (PageKey page : pages) {
       for (KeyTemplate template : templates) {

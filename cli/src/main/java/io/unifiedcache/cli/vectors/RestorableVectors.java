@@ -91,14 +91,14 @@ final class RestorableVectors {
   private void add(PoolQuery query, int multiplier, List<List<Integer>> exists)
       throws VectorException {
     PoolName name = query.source();
-    List<String> names = components(name, multiplier);
     List<Component> components = new ArrayList<>();
-    for (String component : names) {
+    for (String component : components(name, multiplier)) {
       components.add(new Component(component, List.of(new LayerBuffer(0, memory, 1))));
     }
-    pools.add(new DevicePool(name, components));
+    DevicePool pool = new DevicePool(name, components);
+    pools.add(pool);
     queries.add(query);
-    List<KeyTemplate> templates = LAYOUT.templates(name, names);
+    List<KeyTemplate> templates = LAYOUT.templates(pool);
     for (int page = 0; page < exists.size(); page++) {
       for (int i = 0; i < templates.size(); i++) {
         objects.put(templates.get(i).key(pages.get(page)).value(), status(exists.get(page).get(i)));

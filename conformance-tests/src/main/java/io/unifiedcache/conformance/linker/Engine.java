@@ -72,7 +72,7 @@ final class Engine {
   static final int SLOTS = 16;
 
   /** What the keys of the smallest identities take, with page names of up to 5 letters. */
-  private static final int KEY_BYTES = 64;
+  private static final int KEY_BYTES = 73;
 
   private static final long PIECE = 264;
   private static final long GAP = 24;
@@ -117,6 +117,11 @@ final class Engine {
      */
     Plan withSide() {
       return pool(PoolName.KV, PoolName.KV, "k", "v").pool(SIDE, SIDE, Component.PACKED);
+    }
+
+    /** Makes the pool {@code kv}, of one object a page. */
+    Plan withPacked() {
+      return pool(PoolName.KV, PoolName.KV, Component.PACKED);
     }
 
     /** Makes every tensor rank hold the same bytes. */

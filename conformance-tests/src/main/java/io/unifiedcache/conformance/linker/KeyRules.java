@@ -7,6 +7,9 @@ import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
+import io.unifiedcache.api.linker.DevicePools;
+import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Call;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Script;
@@ -199,6 +202,127 @@ public final class KeyRules {
         plain.toBuilder().splitHeads(4).build());
   }
 
+  @Rule(
+      id = "key.layout",
+      scope = Scope.LINKER,
+      text =
+          "In the strict form, pools whose objects have other bytes (components, layers, sizes of"
+              + " pieces, their order) share no object; where the slots are in memory, and how many"
+              + " there are, changes no key.",
+      hint =
+          "Write a digest of the names of the components, of the layer and the size of each of"
+              + " their pieces, and of their order into the key, and nothing of strides and slots.")
+  static void layout(Trial trial) {
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          DevicePools plain = rig.engine().layers(2).withPacked().open().pools();
+          Map<ObjectKey, String> owners = new LinkedHashMap<>();
+          for (Layout each : LAYOUTS) {
+            if (each.edit().apply(plain).equals(plain) && !owners.isEmpty()) {
+              // The store takes one piece an object, so that there is no other order.
+              continue;
+            }
+            for (ObjectKey key : keysOf(rig, each)) {
+              String other = owners.putIfAbsent(key, each.what());
+              trial.expect(
+                  other == null,
+                  "pools whose objects have other bytes to share no object",
+                  () -> "%s and %s both have %s".formatted(other, each.what(), Trial.name(key)));
+            }
+          }
+          Set<ObjectKey> usual = keysOf(rig, LAYOUTS.getFirst());
+          for (Layout each : OTHER_MEMORY) {
+            trial.expectEqual(each.what() + " to change no key", usual, keysOf(rig, each));
+          }
+        });
+  }
+
+  /** Pools that differ from the usual ones, of two layers and one object a page, in one thing. */
+  private record Layout(String what, UnaryOperator<DevicePools> edit) {}
+
+  private static final List<Layout> LAYOUTS =
+      List.of(
+          new Layout("the usual pool", UnaryOperator.identity()),
+          new Layout(
+              "one whose pieces are the other way round", edited(KeyRules::named, List::reversed)),
+          new Layout(
+              "one whose pieces belong to other layers",
+              edited(
+                  KeyRules::named,
+                  buffers ->
+                      buffers.stream()
+                          .map(old -> buffer(old, 1 + old.layer(), old.pieceBytes()))
+                          .toList())),
+          new Layout(
+              "one with a piece of another size",
+              edited(
+                  KeyRules::named,
+                  buffers ->
+                      buffers.stream()
+                          .map(old -> buffer(old, old.layer(), old.pieceBytes() + 1))
+                          .toList())),
+          new Layout(
+              "one whose objects have other names",
+              edited(name -> "other" + name, buffers -> buffers)));
+
+  private static final List<Layout> OTHER_MEMORY =
+      List.of(
+          new Layout("a stride that is twice as long", strided(2, 0)),
+          new Layout("fewer slots", strided(1, 3)));
+
+  private static String named(String name) {
+    return name;
+  }
+
+  private static UnaryOperator<DevicePools> strided(int times, int fewer) {
+    return edited(
+        KeyRules::named,
+        buffers ->
+            buffers.stream()
+                .map(
+                    old ->
+                        new LayerBuffer(
+                            old.layer(),
+                            old.memory()
+                                .slice(0, old.memory().byteSize() - fewer * old.slotStride()),
+                            times * old.slotStride(),
+                            old.pieceBytes()))
+                .toList());
+  }
+
+  private static LayerBuffer buffer(LayerBuffer old, int layer, long pieceBytes) {
+    // The last slot has no room for a longer piece, which is not used here.
+    return new LayerBuffer(layer, old.memory(), old.slotStride(), pieceBytes);
+  }
+
+  private static UnaryOperator<DevicePools> edited(
+      UnaryOperator<String> names, UnaryOperator<List<LayerBuffer>> buffers) {
+    return pools ->
+        new DevicePools(
+            pools.pools().stream()
+                .map(
+                    pool ->
+                        new DevicePool(
+                            pool.name(),
+                            pool.components().stream()
+                                .map(
+                                    each ->
+                                        new Component(
+                                            names.apply(each.name()),
+                                            buffers.apply(each.buffers())))
+                                .toList()))
+                .toList(),
+            pools.rankReplicated());
+  }
+
+  private static Set<ObjectKey> keysOf(LinkerRig rig, Layout layout) {
+    Engine engine = rig.engine().layers(2).withPacked().pools(layout.edit()).open();
+    var unused = engine.restorable(LinkerRig.pages("p", 1));
+    engine.close();
+    return keys(engine);
+  }
+
   private static boolean fits(Trial trial, ObjectKey key) {
     return key.value().getBytes(StandardCharsets.UTF_8).length <= trial.limits().keyBytes();
   }
@@ -346,7 +470,7 @@ public final class KeyRules {
 
   /** Makes the pool kv, of one object a page, with one layer. */
   private static Engine.Plan packed(Engine.Plan plan) {
-    return plan.layers(1).pool(PoolName.KV, PoolName.KV, Component.PACKED);
+    return plan.layers(1).withPacked();
   }
 
   private static Set<ObjectKey> keys(Engine engine) {

@@ -2,6 +2,7 @@ package io.unifiedcache.conformance.linker;
 
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.GetOp;
@@ -19,12 +20,17 @@ import java.util.OptionalInt;
 import java.util.TimeZone;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 
 /** Small edits of this project's linker, each of which breaks a rule of keys. */
 public final class KeyMutants {
   private static final String KEYS = "keys";
   private static final String EMPTY_SEGMENTS = "sglang.empty-segments";
+
+  /** The layout in a key of the strict form, behind the pool. */
+  private static final Pattern LAYOUT = Pattern.compile("_[0-9a-f]{8}_(?=[^_]*$)");
 
   private static final AtomicLong OPENED = new AtomicLong();
 
@@ -136,6 +142,21 @@ public final class KeyMutants {
                         old.decodeContext(),
                         old.splitHeads()))),
         Edits.mutant(
+            "key.layout",
+            "the layout is left out",
+            "to share no object",
+            keyed((pool, key) -> LAYOUT.matcher(key).replaceFirst("_"))),
+        Edits.mutant(
+            "key.layout",
+            "the size of a page stands for its layout",
+            "to share no object",
+            keyed((pool, key) -> LAYOUT.matcher(key).replaceFirst("_" + pool.pageBytes() + "_"))),
+        Edits.mutant(
+            "key.layout",
+            "the number of slots is part of the layout",
+            "to change no key",
+            keyed((pool, key) -> key + pool.slots())),
+        Edits.mutant(
             "key.deterministic",
             "keys have a text whose case was changed as the locale has it",
             "tr-TR",
@@ -200,42 +221,47 @@ public final class KeyMutants {
         (spec, store) -> {
           String tag = spec.identity().tag().orElse("");
           return form(spec).equals(form) && !tag.isEmpty()
-              ? new Tagging(store, tag + "_", reading, writing)
+              ? new Keyed(store, tagging(tag, reading), tagging(tag, writing))
               : store;
         });
   }
 
   /** Tags keys that have a tag already. */
-  private static final class Tagging extends EditedStore {
-    private final String tag;
-    private final boolean reading;
-    private final boolean writing;
+  private static UnaryOperator<ObjectKey> tagging(String tag, boolean on) {
+    return key -> on ? new ObjectKey(tag + "_" + key.value()) : key;
+  }
 
-    private Tagging(CacheStore store, String tag, boolean reading, boolean writing) {
+  /** Writes keys of the strict form otherwise, as the first pool and the right key have it. */
+  private static LinkerFactory keyed(BiFunction<DevicePool, String, String> edit) {
+    return over(
+        (spec, store) -> {
+          DevicePool pool = spec.pools().pools().getFirst();
+          UnaryOperator<ObjectKey> edited = key -> new ObjectKey(edit.apply(pool, key.value()));
+          return form(spec).equals("strict") ? new Keyed(store, edited, edited) : store;
+        });
+  }
+
+  /** Writes keys otherwise, each in one way. */
+  private static final class Keyed extends EditedStore {
+    private final UnaryOperator<ObjectKey> reading;
+    private final UnaryOperator<ObjectKey> writing;
+
+    Keyed(CacheStore store, UnaryOperator<ObjectKey> reading, UnaryOperator<ObjectKey> writing) {
       super(store);
-      this.tag = tag;
       this.reading = reading;
       this.writing = writing;
     }
 
-    private ObjectKey tagged(ObjectKey key, boolean on) {
-      return on ? new ObjectKey(tag + key.value()) : key;
-    }
-
-    private List<ObjectKey> tagged(List<ObjectKey> keys, boolean on) {
-      return keys.stream().map(key -> tagged(key, on)).toList();
-    }
-
     @Override
     public BatchResult exists(List<ObjectKey> keys, Deadline by) {
-      return super.exists(tagged(keys, writing), by);
+      return super.exists(keys.stream().map(writing).toList(), by);
     }
 
     @Override
     public BatchResult put(List<PutOp> ops, Deadline by) {
       return super.put(
           ops.stream()
-              .map(op -> new PutOp(tagged(op.key(), writing), op.pieces(), op.groupHint()))
+              .map(op -> new PutOp(writing.apply(op.key()), op.pieces(), op.groupHint()))
               .toList(),
           by);
     }
@@ -243,17 +269,17 @@ public final class KeyMutants {
     @Override
     public BatchResult get(List<GetOp> ops, Deadline by) {
       return super.get(
-          ops.stream().map(op -> new GetOp(tagged(op.key(), reading), op.pieces())).toList(), by);
+          ops.stream().map(op -> new GetOp(reading.apply(op.key()), op.pieces())).toList(), by);
     }
 
     @Override
     public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
-      return super.openSession(tagged(keys, reading), by);
+      return super.openSession(keys.stream().map(reading).toList(), by);
     }
 
     @Override
     public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
-      return super.remove(tagged(keys, writing), evenIfLeased, by);
+      return super.remove(keys.stream().map(writing).toList(), evenIfLeased, by);
     }
   }
 

@@ -156,7 +156,13 @@ public final class LoadMutants {
     DevicePool pool = spec.pools().pools().getFirst();
     PageKey page = request.transfers().getFirst().keys().getFirst();
     String component = pool.components().getFirst().name();
-    return new StrictKey(spec.identity(), /* rankReplicated= */ false, page, pool.name(), component)
+    return new StrictKey(
+            spec.identity(),
+            /* rankReplicated= */ false,
+            page,
+            pool.name(),
+            StrictKey.layoutOf(pool),
+            component)
         .key();
   }
 

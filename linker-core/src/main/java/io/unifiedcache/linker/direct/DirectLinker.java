@@ -11,7 +11,6 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.CancelOutcome;
 import io.unifiedcache.api.linker.Completion;
-import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.Drained;
@@ -218,8 +217,7 @@ public final class DirectLinker implements CacheLinker {
   private static List<PageObjects> objects(DevicePools pools, KeyLayout layout) {
     List<PageObjects> objects = new ArrayList<>();
     for (DevicePool pool : pools.pools()) {
-      List<String> names = pool.components().stream().map(Component::name).toList();
-      objects.add(new PageObjects(pool, layout.templates(pool.name(), names), pools.layers()));
+      objects.add(new PageObjects(pool, layout.templates(pool), pools.layers()));
     }
     return List.copyOf(objects);
   }

@@ -2,7 +2,7 @@ package io.unifiedcache.linker.key;
 
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.PageKey;
-import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.linker.DevicePool;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -40,7 +40,10 @@ public sealed interface KeyLayout permits StrictKeyLayout, SglangKeyLayout {
   }
 
   /**
-   * Returns one template per component, in the same order (rule {@code key.order}).
+   * Returns one template per component of the pool, in the same order (rule {@code key.order}).
+   *
+   * <p>In the strict form the keys depend on the layout of the pool's pages, too (rule {@code
+   * key.layout}). The {@code sglang-*} forms are SGLang's, and know the names alone.
    *
    * <p>Components: {@code page} is a whole page in one object ({@link
    * io.unifiedcache.api.linker.Component#PACKED}); {@code k} and {@code v} are keys and values,
@@ -48,10 +51,10 @@ public sealed interface KeyLayout permits StrictKeyLayout, SglangKeyLayout {
    * shares of split heads; {@code temporal}, {@code conv_0}, {@code conv_1}, ... are states of
    * Mamba. The strict form takes any.
    *
-   * @throws IllegalArgumentException if there are no components, or the layout has no name for this
-   *     split of this pool; the message says which splits it has names for
+   * @throws IllegalArgumentException if this form has no name for this split of this pool; the
+   *     message says which splits it has names for
    */
-  List<KeyTemplate> templates(PoolName pool, List<String> components);
+  List<KeyTemplate> templates(DevicePool pool);
 
   /**
    * Returns the namespace: the beginning of all keys of this layout and of no key of another
@@ -62,7 +65,7 @@ public sealed interface KeyLayout permits StrictKeyLayout, SglangKeyLayout {
   /**
    * Returns the hint that all objects of a page share, those of other pools and ranks included. It
    * is SGLang's, {@code sglang-hicache:} and the page with tag and model, and in the strict form
-   * {@code uc1} and the page with the identity but its ranks.
+   * {@code uc2} and the page with the identity but its ranks.
    */
   Optional<String> groupHint(PageKey page);
 

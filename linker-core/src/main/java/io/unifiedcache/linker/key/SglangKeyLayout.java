@@ -3,6 +3,8 @@ package io.unifiedcache.linker.key;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.linker.key.CacheIdentity.DecodeContext;
 import io.unifiedcache.linker.key.CacheIdentity.Shard;
 import java.util.Arrays;
@@ -33,6 +35,14 @@ abstract sealed class SglangKeyLayout implements KeyLayout
       case STRICT -> throw new IllegalArgumentException("strict is no form of SGLang's");
     };
   }
+
+  @Override
+  public final List<KeyTemplate> templates(DevicePool pool) {
+    return templates(pool.name(), pool.components().stream().map(Component::name).toList());
+  }
+
+  /** Returns the templates of a pool by its name and those of its components, in their order. */
+  abstract List<KeyTemplate> templates(PoolName pool, List<String> components);
 
   @Override
   public final Optional<KeyPrefix> prefix() {

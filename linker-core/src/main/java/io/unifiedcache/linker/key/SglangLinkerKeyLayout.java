@@ -32,7 +32,7 @@ final class SglangLinkerKeyLayout extends SglangKeyLayout {
   }
 
   @Override
-  public List<KeyTemplate> templates(PoolName pool, List<String> components) {
+  List<KeyTemplate> templates(PoolName pool, List<String> components) {
     if (!components.equals(List.of(Component.PACKED))) {
       throw refusal(FORM, pool, components, "it stores a page of a pool as one object, [page]");
     }

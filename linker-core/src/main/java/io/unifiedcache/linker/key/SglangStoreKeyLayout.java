@@ -53,7 +53,7 @@ final class SglangStoreKeyLayout extends SglangKeyLayout {
   }
 
   @Override
-  public List<KeyTemplate> templates(PoolName pool, List<String> components) {
+  List<KeyTemplate> templates(PoolName pool, List<String> components) {
     List<KeyTemplate> templates = new ArrayList<>();
     for (String ending : endings(pool, components)) {
       templates.add(new AffixTemplate(pagePrefix, "_" + ending));

@@ -4,19 +4,26 @@ import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
+import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.linker.key.CacheIdentity.Shard;
-import java.util.ArrayList;
-import java.util.HashSet;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.Set;
 
 /** The strict form of keys; {@link StrictKey} describes it. */
 final class StrictKeyLayout implements KeyLayout {
-  static final String VERSION = "uc1";
+  static final String VERSION = "uc2";
 
   private static final String SEPARATOR = "_";
+  private static final int LAYOUT_BYTES = 4;
 
   private final String prefix;
   private final String groupPrefix;
@@ -39,26 +46,40 @@ final class StrictKeyLayout implements KeyLayout {
   }
 
   @Override
-  public List<KeyTemplate> templates(PoolName pool, List<String> components) {
-    if (components.isEmpty()) {
-      throw new IllegalArgumentException("pool " + pool + " has no components to name");
-    }
-    Set<String> names = new HashSet<>();
-    List<KeyTemplate> templates = new ArrayList<>();
-    for (String component : components) {
-      if (!names.add(component)) {
-        throw new IllegalArgumentException(
-            "pool " + pool + " has two components called " + component);
+  public List<KeyTemplate> templates(DevicePool pool) {
+    String layout = layoutOf(pool);
+    return pool.components().stream()
+        .map(component -> template(pool.name(), layout, component.name()))
+        .toList();
+  }
+
+  KeyTemplate template(PoolName pool, String layout, String component) {
+    return new Template(
+        prefix,
+        String.join(
+            SEPARATOR, "", StrictText.encode(pool.value()), layout, StrictText.encode(component)));
+  }
+
+  /** Returns what {@link StrictKey#layoutOf} describes. */
+  static String layoutOf(DevicePool pool) {
+    try {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      DataOutputStream out = new DataOutputStream(bytes);
+      for (Component component : pool.components()) {
+        byte[] name = WellFormed.utf8("the name of a component", component.name());
+        out.writeInt(name.length);
+        out.write(name);
+        out.writeInt(component.buffers().size());
+        for (LayerBuffer buffer : component.buffers()) {
+          out.writeInt(buffer.layer());
+          out.writeLong(buffer.pieceBytes());
+        }
       }
-      templates.add(
-          new Template(
-              prefix,
-              SEPARATOR
-                  + StrictText.encode(pool.value())
-                  + SEPARATOR
-                  + StrictText.encode(component)));
+      byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes.toByteArray());
+      return HexFormat.of().formatHex(digest, 0, LAYOUT_BYTES);
+    } catch (IOException | NoSuchAlgorithmException e) {
+      throw new AssertionError("a JVM has SHA-256, and memory takes what is written", e);
     }
-    return List.copyOf(templates);
   }
 
   @Override

@@ -99,9 +99,8 @@ final class GuardedPools implements AutoCloseable {
   Map<ObjectKey, PoolPage> objects(List<PageKey> pages) {
     Map<ObjectKey, PoolPage> objects = new HashMap<>();
     for (DevicePool pool : pools.pools()) {
-      List<String> names = pool.components().stream().map(Component::name).toList();
       layout
-          .templates(pool.name(), names)
+          .templates(pool)
           .forEach(
               template ->
                   pages.forEach(

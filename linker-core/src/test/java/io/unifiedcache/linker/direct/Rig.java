@@ -287,8 +287,7 @@ final class Rig implements AutoCloseable {
   ObjectKey object(PageKey page, PoolName pool, int component) {
     DevicePool of =
         pools.pools().stream().filter(each -> each.name().equals(pool)).findFirst().orElseThrow();
-    List<String> names = of.components().stream().map(Component::name).toList();
-    return layout.templates(pool, names).get(component).key(page);
+    return layout.templates(of).get(component).key(page);
   }
 
   void fill(PageKey page, long slot) {

@@ -8,20 +8,26 @@ import static io.unifiedcache.linker.golden.GoldenRows.text;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
+import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.key.EmptySegments;
 import io.unifiedcache.linker.key.KeyForm;
 import io.unifiedcache.linker.key.KeyLayout;
 import io.unifiedcache.linker.key.KeyTemplate;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
 /** What the {@code config} and the pools of a row of keys mean: identity, layout and components. */
 public final class GoldenKeys {
+  private static final HostMemory BYTE = HostMemory.of(Arena.global().allocate(1));
+
   private GoldenKeys() {}
 
   /** Returns the layout of a row's {@code config}. */
@@ -104,10 +110,19 @@ public final class GoldenKeys {
     };
   }
 
+  /** Returns a pool of one layer, of a byte in each component. */
+  public static DevicePool pool(String name, List<String> components) {
+    return new DevicePool(
+        new PoolName(name),
+        components.stream()
+            .map(each -> new Component(each, List.of(new LayerBuffer(0, BYTE, 1))))
+            .toList());
+  }
+
   /** Returns the keys of the objects of the pages, page after page. */
   public static List<String> keys(
       KeyLayout layout, String pool, List<String> components, List<PageKey> pages) {
-    List<KeyTemplate> templates = layout.templates(new PoolName(pool), components);
+    List<KeyTemplate> templates = layout.templates(pool(pool, components));
     List<String> keys = new ArrayList<>();
     for (PageKey page : pages) {
       for (KeyTemplate template : templates) {

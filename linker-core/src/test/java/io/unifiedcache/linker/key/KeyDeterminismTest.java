@@ -20,7 +20,9 @@ class KeyDeterminismTest {
   private static final String PROBE =
       """
       import io.unifiedcache.api.*;
+      import io.unifiedcache.api.linker.*;
       import io.unifiedcache.linker.key.*;
+      import java.lang.foreign.Arena;
       import java.util.*;
 
       class Probe {
@@ -41,7 +43,7 @@ class KeyDeterminismTest {
             List<String> components =
                 form == KeyForm.SGLANG_STORE ? List.of("k") : List.of("page");
             KeyLayout layout = KeyLayout.of(form, identity.build(), false, EmptySegments.FILTER);
-            keys.add(layout.templates(PoolName.KV, components).get(0).key(page).value());
+            keys.add(layout.templates(pool(components)).get(0).key(page).value());
             keys.add(layout.groupHint(page).orElseThrow());
           }
           KeyLayout linker =
@@ -50,13 +52,20 @@ class KeyDeterminismTest {
                   CacheIdentity.builder().tag("I").tensor(11, 12).build(),
                   false,
                   EmptySegments.KEEP);
-          keys.add(linker.templates(PoolName.KV, List.of("page")).get(0).key(page).value());
+          keys.add(linker.templates(pool(List.of("page"))).get(0).key(page).value());
           StringBuilder ascii = new StringBuilder("charset of this run aside:");
           for (String key : keys) {
             ascii.append('\\n');
             key.chars().forEach(c -> ascii.append(Integer.toHexString(c)).append(' '));
           }
           System.out.println(ascii);
+        }
+
+        private static DevicePool pool(List<String> components) {
+          List<LayerBuffer> memory =
+              List.of(new LayerBuffer(0, HostMemory.of(Arena.global().allocate(123456)), 123456));
+          return new DevicePool(
+              PoolName.KV, components.stream().map(name -> new Component(name, memory)).toList());
         }
       }
       """;

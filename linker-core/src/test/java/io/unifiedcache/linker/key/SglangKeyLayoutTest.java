@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.unifiedcache.api.PageKey;
-import io.unifiedcache.api.PoolName;
+import io.unifiedcache.linker.golden.GoldenKeys;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -56,16 +56,16 @@ class SglangKeyLayoutTest {
     CacheIdentity identity = CacheIdentity.builder().tensor(1, 2).splitHeads(4).build();
     KeyLayout layout = layout(KeyForm.SGLANG_STORE, identity);
 
-    assertThat(layout.templates(PoolName.KV, List.of("k.0", "v.0", "k.1", "v.1")))
+    assertThat(layout.templates(GoldenKeys.pool("kv", List.of("k.0", "v.0", "k.1", "v.1"))))
         .extracting(template -> template.key(PAGE).value())
         .containsExactly("p0_2_k", "p0_2_v", "p0_3_k", "p0_3_v");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(PoolName.KV, List.of("k", "v")))
+        .isThrownBy(() -> layout.templates(GoldenKeys.pool("kv", List.of("k", "v"))))
         .withMessage(
             "sglang-store has no names for pool kv stored as [k, v]; with heads split in these"
                 + " shares it names [k.0, v.0, k.1, v.1]");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(new PoolName("draft"), List.of("k", "v")))
+        .isThrownBy(() -> layout.templates(GoldenKeys.pool("draft", List.of("k", "v"))))
         .withMessageContaining("with split heads it names no pool but kv by its tensor rank");
   }
 
@@ -89,7 +89,7 @@ class SglangKeyLayoutTest {
     List<String> split = List.of(components.split(" ", -1));
 
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(new PoolName(pool), split))
+        .isThrownBy(() -> layout.templates(GoldenKeys.pool(pool, split)))
         .withMessage(
             "sglang-store has no names for pool " + pool + " stored as " + split + "; " + known);
   }
@@ -102,7 +102,7 @@ class SglangKeyLayoutTest {
     KeyLayout layout = layout(form, CacheIdentity.builder().build());
 
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(PoolName.KV, List.of("k", "v")))
+        .isThrownBy(() -> layout.templates(GoldenKeys.pool("kv", List.of("k", "v"))))
         .withMessageContaining("has no names for pool kv stored as [k, v]; it stores a page");
   }
 
@@ -114,7 +114,7 @@ class SglangKeyLayoutTest {
     KeyLayout layout = layout(KeyForm.SGLANG_LINKER, CacheIdentity.builder().build());
 
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(new PoolName("k"), List.of("page")))
+        .isThrownBy(() -> layout.templates(GoldenKeys.pool("k", List.of("page"))))
         .withMessageContaining("pool kv has the keys of this name");
   }
 
@@ -168,7 +168,7 @@ class SglangKeyLayoutTest {
   private static String key(KeyForm form, CacheIdentity identity, EmptySegments emptySegments) {
     List<String> components = form == KeyForm.SGLANG_STORE ? List.of("k", "v") : List.of("page");
     return KeyLayout.of(form, identity, false, emptySegments)
-        .templates(PoolName.KV, components)
+        .templates(GoldenKeys.pool("kv", components))
         .getFirst()
         .key(PAGE)
         .value();

@@ -3,13 +3,20 @@ package io.unifiedcache.linker.key;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.linker.Component;
+import io.unifiedcache.api.linker.DevicePool;
+import io.unifiedcache.api.linker.LayerBuffer;
+import io.unifiedcache.linker.golden.GoldenKeys;
+import io.unifiedcache.linker.pool.PoolLayouts;
+import java.lang.foreign.Arena;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -45,16 +52,17 @@ class StrictKeyTest {
 
     assertThat(key(identity, false, "ab12", "kv", "k.0"))
         .isEqualTo(
-            "uc1_prod_org%2Fmodel%5Fa_v1%2E0_bf16_64__tp1-2_pp0-3_cp2-4_dcp1-2-128_sh4_ab12_kv"
-                + "_k%2E0");
+            "uc2_prod_org%2Fmodel%5Fa_v1%2E0_bf16_64__tp1-2_pp0-3_cp2-4_dcp1-2-128_sh4_ab12_kv"
+                + "_d2214d97_k%2E0");
     assertThat(KeyLayout.of(KeyForm.STRICT, identity, false, EmptySegments.KEEP).groupHint(PAGE))
-        .contains("uc1_prod_org%2Fmodel%5Fa_v1%2E0_bf16_64__tp~-2_pp~-3_cp~-4_dcp~-2-128_sh4_ab12");
+        .contains("uc2_prod_org%2Fmodel%5Fa_v1%2E0_bf16_64__tp~-2_pp~-3_cp~-4_dcp~-2-128_sh4_ab12");
   }
 
   @Test
   void key_emptyIdentity_marksEveryAbsentPart() {
     assertThat(key(CacheIdentity.builder().build(), false, "é😀", "swa", Component.PACKED))
-        .isEqualTo("uc1_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_%C3%A9%F0%9F%98%80_swa_page");
+        .isEqualTo(
+            "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_%C3%A9%F0%9F%98%80_swa_0cb9de35_page");
   }
 
   @Test
@@ -167,28 +175,32 @@ class StrictKeyTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "uc1",
+        "uc2",
         "page0_0_k",
+        "uc1_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000",
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k_",
+        "uc2_~_~_~_~_~_~_tp1-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp0_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp~_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp00-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp0-1_pp~-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp0-1_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp0-1_cp0-1_pp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_0_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_x_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_a.b_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_%61_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_%2f_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_%2_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_%zz_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_%FF_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_é_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_00000000_k",
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~__kv_00000000_k",
         "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv",
-        "uc1_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k_",
-        "uc1_~_~_~_~_~_~_tp1-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp0_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp~_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp00-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp0-1_pp~-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp0-1_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp0-1_cp0-1_pp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_0_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_x_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_a.b_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_%61_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_%2f_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_%2_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_%zz_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_%FF_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_é_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_k",
-        "uc1_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~__kv_k"
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_0000000_k",
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_0000000A_k",
+        "uc2_~_~_~_~_~_~_tp0-1_pp0-1_cp0-1_dcp~_sh~_p_kv_~_k"
       })
   void parse_otherText_isRefused(String text) {
     assertThatIllegalArgumentException()
@@ -201,31 +213,109 @@ class StrictKeyTest {
     CacheIdentity identity = CacheIdentity.builder().tensor(1, 2).build();
 
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> new StrictKey(identity, true, PAGE, PoolName.KV, "k"))
+        .isThrownBy(() -> new StrictKey(identity, true, PAGE, PoolName.KV, "00000000", "k"))
         .withMessageContaining("here is rank 1");
   }
 
   @Test
-  void templates_mistakes_areRefused() {
-    KeyLayout layout = layout(CacheIdentity.builder().build(), false);
+  void constructor_layoutThatIsNone_isRefused() {
+    CacheIdentity identity = CacheIdentity.builder().build();
 
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(PoolName.KV, List.of()))
-        .withMessageContaining("pool kv has no components");
-    assertThatIllegalArgumentException()
-        .isThrownBy(() -> layout.templates(PoolName.KV, List.of("k", "k")))
-        .withMessageContaining("two components called k");
+        .isThrownBy(() -> new StrictKey(identity, false, PAGE, PoolName.KV, "0000000G", "k"))
+        .withMessageContaining("8 lower-case hexadecimal digits, not as 0000000G");
+  }
+
+  /** The digests were computed by another program, from the description of the format. */
+  @Test
+  void layoutOf_knownPools_isTheRecordedDigest() {
+    LayerBuffer first = buffer(0, 4096, 4096, 8);
+    LayerBuffer second = buffer(1, 4096, 4096, 8);
+
+    assertThat(StrictKey.layoutOf(GoldenKeys.pool("kv", List.of("k")))).isEqualTo("a913c94d");
+    assertThat(
+            StrictKey.layoutOf(
+                PoolLayouts.keysAndValues(
+                    PoolName.KV, List.of(first, second), List.of(first, second))))
+        .isEqualTo("5c15109c");
+  }
+
+  /**
+   * Rule {@code key.layout}: pools that differ in one thing that the bytes of objects depend on.
+   */
+  @Test
+  void layoutOf_otherBytes_differs() {
+    LayerBuffer first = buffer(0, 64, 64, 4);
+    LayerBuffer second = buffer(1, 64, 64, 4);
+    Map<String, DevicePool> pools = new LinkedHashMap<>();
+    pools.put("K..KV..V", packed(first, second, first, second));
+    pools.put("per layer", packed(first, first, second, second));
+    pools.put("a layer less", packed(first, first, second));
+    pools.put("other layers", packed(first, buffer(2, 64, 64, 4), first, second));
+    pools.put("a larger piece", packed(first, second, first, buffer(1, 65, 65, 4)));
+    pools.put("bytes moved", packed(buffer(0, 63, 63, 4), buffer(1, 65, 65, 4), first, second));
+    pools.put(
+        "two objects",
+        PoolLayouts.keysAndValues(PoolName.KV, List.of(first, second), List.of(first, second)));
+    pools.put(
+        "two objects, the other way round",
+        new DevicePool(
+            PoolName.KV,
+            List.of(
+                new Component("v", List.of(first, second)),
+                new Component("k", List.of(first, second)))));
+    pools.put(
+        "a buffer moved to the other object",
+        new DevicePool(
+            PoolName.KV,
+            List.of(
+                new Component("k", List.of(first, second, first)),
+                new Component("v", List.of(second)))));
+    Map<String, String> seen = new HashMap<>();
+
+    pools.forEach(
+        (what, pool) -> assertThat(seen.put(StrictKey.layoutOf(pool), what)).as(what).isNull());
+  }
+
+  /** Two deployments whose memory is laid out in other ways have the same objects. */
+  @Test
+  void layoutOf_sameBytesInOtherMemory_isEqual() {
+    String dense = StrictKey.layoutOf(packed(buffer(0, 64, 64, 4), buffer(1, 64, 64, 4)));
+
+    assertThat(StrictKey.layoutOf(packed(buffer(0, 64, 4096, 4), buffer(1, 64, 80, 4))))
+        .isEqualTo(dense);
+    assertThat(StrictKey.layoutOf(packed(buffer(0, 64, 64, 100), buffer(1, 64, 64, 7))))
+        .isEqualTo(dense);
+  }
+
+  @Test
+  void key_poolsOfOtherLayouts_shareNone() {
+    KeyLayout layout = layout(CacheIdentity.builder().build(), false);
+    LayerBuffer first = buffer(0, 64, 64, 4);
+    LayerBuffer second = buffer(1, 64, 64, 4);
+
+    assertThat(layout.templates(packed(first, second)).getFirst().key(PAGE))
+        .isNotEqualTo(layout.templates(packed(second, first)).getFirst().key(PAGE));
   }
 
   @Test
   void templates_severalComponents_keepTheirOrder() {
     List<KeyTemplate> templates =
         layout(CacheIdentity.builder().build(), false)
-            .templates(PoolName.KV, List.of("v", "k", "anything at all"));
+            .templates(GoldenKeys.pool("kv", List.of("v", "k", "anything at all")));
 
     assertThat(templates)
         .extracting(template -> StrictKey.parse(template.key(PAGE)).component())
         .containsExactly("v", "k", "anything at all");
+  }
+
+  private static DevicePool packed(LayerBuffer... buffers) {
+    return PoolLayouts.packed(PoolName.KV, List.of(buffers));
+  }
+
+  private static LayerBuffer buffer(int layer, long pieceBytes, long stride, int slots) {
+    HostMemory memory = HostMemory.of(Arena.ofAuto().allocate(stride * slots));
+    return new LayerBuffer(layer, memory, stride, pieceBytes);
   }
 
   private static CacheIdentity.Builder base() {
@@ -277,6 +367,7 @@ class StrictKeyTest {
         rankReplicated,
         new PageKey(text(random) + "p"),
         new PoolName(text(random) + "s"),
+        HexFormat.of().toHexDigits(random.nextInt(3)),
         text(random));
   }
 
@@ -291,7 +382,7 @@ class StrictKeyTest {
     List<String> pieces =
         List.of(
             "_", "%", "~", "-", "/", ".", "a", "b", "0", "1", "%5F", "%25", "__", "~_", "tp0-1",
-            "uc1_", "é", "e\u0301", "😀", "\u0000", "\n", " ", "İ", "ı", "1-2");
+            "uc2_", "é", "e\u0301", "😀", "\u0000", "\n", " ", "İ", "ı", "1-2");
     StringBuilder text = new StringBuilder();
     for (int i = random.nextInt(4); i > 0; i--) {
       text.append(pieces.get(random.nextInt(pieces.size())));
@@ -306,7 +397,7 @@ class StrictKeyTest {
   private static String key(
       CacheIdentity identity, boolean rankReplicated, String page, String pool, String component) {
     List<KeyTemplate> templates =
-        layout(identity, rankReplicated).templates(new PoolName(pool), List.of(component));
+        layout(identity, rankReplicated).templates(GoldenKeys.pool(pool, List.of(component)));
     return templates.getFirst().key(new PageKey(page)).value();
   }
 }

@@ -116,7 +116,7 @@ class PrefixLookupGoldenTest {
         pools.add(
             new AskedPool(
                 new PoolName(pool),
-                layout.templates(new PoolName(pool), List.of(Component.PACKED)),
+                layout.templates(GoldenKeys.pool(pool, List.of(Component.PACKED))),
                 source.equals("kv")
                     ? HitPolicy.ALL_PAGES
                     : HitPolicy.parse(text(transfer, "hitPolicy")),
@@ -159,7 +159,7 @@ class PrefixLookupGoldenTest {
         pools.add(
             new AskedPool(
                 new PoolName(pool),
-                layout.templates(new PoolName(pool), List.of(Component.PACKED)),
+                layout.templates(GoldenKeys.pool(pool, List.of(Component.PACKED))),
                 pool.equals("mamba") ? HitPolicy.TRAILING_PAGES : HitPolicy.ALL_PAGES,
                 1,
                 pool.equals("kv")));
@@ -183,7 +183,8 @@ class PrefixLookupGoldenTest {
     for (JsonObject row : rows) {
       JsonObject config = row.getAsJsonObject("config");
       KeyLayout layout = GoldenKeys.layout(KeyForm.SGLANG_STORE, config);
-      List<KeyTemplate> templates = layout.templates(PoolName.KV, GoldenKeys.storeKv(config));
+      List<KeyTemplate> templates =
+          layout.templates(GoldenKeys.pool("kv", GoldenKeys.storeKv(config)));
       Map<String, Integer> answers = new HashMap<>();
       List<Integer> states = numbers(row, "existStates");
       for (int i = 0; i < states.size(); i++) {
