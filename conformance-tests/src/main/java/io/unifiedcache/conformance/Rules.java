@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance;
 
 import io.unifiedcache.conformance.backend.ProviderRules;
+import io.unifiedcache.conformance.linker.FaultRules;
 import io.unifiedcache.conformance.linker.KeyRules;
 import io.unifiedcache.conformance.linker.LifecycleRules;
 import io.unifiedcache.conformance.linker.LoadRules;
@@ -47,6 +48,7 @@ final class Rules {
               KeyRules.class,
               RestoreRules.class,
               LoadRules.class,
+              FaultRules.class,
               OffloadRules.class,
               LifecycleRules.class,
               ProviderRules.class));

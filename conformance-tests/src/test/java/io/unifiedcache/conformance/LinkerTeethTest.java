@@ -1,5 +1,6 @@
 package io.unifiedcache.conformance;
 
+import io.unifiedcache.conformance.linker.FaultMutants;
 import io.unifiedcache.conformance.linker.KeyMutants;
 import io.unifiedcache.conformance.linker.LinkerMutants;
 import io.unifiedcache.conformance.linker.OffloadMutants;
@@ -11,7 +12,11 @@ import java.util.stream.Stream;
 class LinkerTeethTest extends Teeth {
   static Stream<Mutant> broken() {
     return Stream.of(
-            KeyMutants.all(), RestoreMutants.all(), OffloadMutants.all(), LinkerMutants.all())
+            KeyMutants.all(),
+            RestoreMutants.all(),
+            OffloadMutants.all(),
+            FaultMutants.all(),
+            LinkerMutants.all())
         .flatMap(List::stream);
   }
 

@@ -19,6 +19,10 @@ import java.util.List;
  * is open, lookups find nothing, and loads and offloads fail with {@code UNREACHABLE}, to be tried
  * again.
  *
+ * <p>Whatever is told of a request (counters, events of the flight recorder, lines of the log) has
+ * been told when its completion is returned. Nothing of an engine or a store is called under a lock
+ * of the linker: what an engine hangs on a stage may use the linker from any thread.
+ *
  * <p>Every method but {@link #stats}, {@link #health} and {@link #close} throws a {@link
  * io.unifiedcache.api.CacheException} with code {@code CLOSED} once the linker is closed.
  */
@@ -41,7 +45,8 @@ public interface CacheLinker extends AutoCloseable {
 
   /**
    * Queues a load; no byte moves before it is started (rule {@code load.deferred}). A load may name
-   * some sources only (rule {@code load.partial-pools}).
+   * some sources only (rule {@code load.partial-pools}). An object whose size is not that of its
+   * page fails it, however bytes are read (rule {@code load.size-exact}).
    *
    * @throws IllegalArgumentException if the id is that of a load without a terminal answer, or a
    *     source or slot does not exist
@@ -59,7 +64,9 @@ public interface CacheLinker extends AutoCloseable {
   /**
    * Returns loads that have ended on every rank, each once (rule {@code load.exactly-once}), in the
    * order they were started, and within a batch in the order they were queued. The list is empty if
-   * none has ended when the wait is over, and at once if there is none to wait for.
+   * none has ended when the wait is over, and at once if there is none to wait for. An interrupt
+   * ends the wait early and is kept: a loop that has to go on until a load has ended clears it
+   * first and restores it at its end.
    *
    * @param atMost how long to wait for one that has ended on this rank, the same on every rank;
    *     zero: not at all

@@ -13,8 +13,8 @@ import java.util.concurrent.CompletionStage;
  * @param quarantined memory that a transfer may still touch (rule {@code linker.quiesce}); it is
  *     not to be freed or reused before {@code released} has ended, and until then the linker
  *     refuses requests that name its slots
- * @param released ends when nothing touches the quarantined memory any more; has ended already if
- *     there is none
+ * @param released ends, without a lock of the linker, when nothing touches the quarantined memory
+ *     any more; has ended already if there is none
  */
 public record Drained(
     List<Completion> loads,

@@ -14,8 +14,8 @@ import java.util.concurrent.CompletionStage;
  * @param id names the request in completions; not blank
  * @param transfers what to move, at most one per source, at least one
  * @param ready ends when the memory may be touched: for a load when the slots are free to be
- *     written, for an offload when the pages have been computed. If it ends exceptionally the
- *     request fails
+ *     written, for an offload when the pages have been computed. If it ends exceptionally, or is
+ *     cancelled, this request alone fails, with {@code CANCELLED} (rule {@code load.ready-fails})
  */
 public record TransferRequest(String id, List<PoolTransfer> transfers, CompletionStage<?> ready) {
   /**

@@ -386,6 +386,11 @@ final class Engine {
     return pools;
   }
 
+  /** Returns the bytes of the last object of a page of the first pool. */
+  long objectBytes() {
+    return pools.pools().getFirst().components().getLast().objectBytes();
+  }
+
   /** Returns the number of layers. */
   int layers() {
     return layers;

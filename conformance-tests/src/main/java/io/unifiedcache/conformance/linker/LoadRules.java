@@ -457,8 +457,7 @@ public final class LoadRules {
     return ranges == (step != Step.GET);
   }
 
-  private static void expectNamed(
-      Trial trial, Completion failed, PageKey page, FailureCode... codes) {
+  static void expectNamed(Trial trial, Completion failed, PageKey page, FailureCode... codes) {
     List<FailureCode> legal = List.of(codes);
     trial.expect(
         failed.failures().stream()
@@ -1059,12 +1058,12 @@ public final class LoadRules {
 
   // What rules of loads have in common.
 
-  private interface PathRule {
+  interface PathRule {
     void tryOn(LinkerRig rig, Engine.Plan plan);
   }
 
   /** Tries a rule with ranged reads, where the store has them, and with whole objects. */
-  private static void eachPath(Trial trial, PathRule rule) {
+  static void eachPath(Trial trial, PathRule rule) {
     if (trial.has(Capability.RANGED_READ)) {
       LinkerRig.attempt(trial, rig -> rule.tryOn(rig, rig.engine()));
     }
@@ -1072,7 +1071,7 @@ public final class LoadRules {
   }
 
   /** Returns the answer of a wait that has to be served. */
-  private static LayerProgress served(String what, Supplier<LayerProgress> wait) {
+  static LayerProgress served(String what, Supplier<LayerProgress> wait) {
     try {
       return wait.get();
     } catch (CacheException e) {

@@ -33,6 +33,9 @@ final class BatchLoad implements Runnable {
   private static final StoreFailure CANCELLED =
       StoreFailure.of(FailureCode.CANCELLED, "the load was cancelled before it began");
 
+  private static final StoreFailure INCOMPLETE =
+      StoreFailure.of(FailureCode.INTERNAL, "the batch ended before its last layer");
+
   private final StoreAccess access;
   private final List<PageObjects> pools;
   private final int layers;
@@ -71,19 +74,29 @@ final class BatchLoad implements Runnable {
 
   @Override
   public void run() {
-    LoadBatchEvent event = LoadBatchEvent.begin(access.instance());
-    StoreFailure unlessComplete =
-        StoreFailure.of(FailureCode.INTERNAL, "the batch ended before its last layer");
-    for (int request = 0; request < transfers.size(); request++) {
-      begun.set(request, transfers.get(request).begin());
-    }
+    StoreFailure unlessComplete = INCOMPLETE;
+    LoadBatchEvent event = null;
+    begin();
     try {
+      event = LoadBatchEvent.begin(access.instance());
       load();
     } catch (Throwable problem) {
-      LOG.error("loading {} failed", batch.requests(), problem);
       unlessComplete = StoreAccess.thrown(problem);
+      LOG.error("loading {} failed", batch.requests(), problem);
     } finally {
       end(unlessComplete, event);
+    }
+  }
+
+  /** Ends the batch in place of running it. */
+  void giveUp(StoreFailure cause) {
+    begin();
+    end(cause, null);
+  }
+
+  private void begin() {
+    for (int request = 0; request < transfers.size(); request++) {
+      begun.set(request, transfers.get(request).begin());
     }
   }
 
@@ -124,11 +137,11 @@ final class BatchLoad implements Runnable {
         for (Opened opened : sessions) {
           read(opened, layer, by, event);
         }
-        batch.complete(layer);
         if (event != null) {
           event.layer = layer;
           event.commit();
         }
+        batch.complete(layer);
       }
     } finally {
       for (Opened opened : sessions) {
@@ -147,7 +160,15 @@ final class BatchLoad implements Runnable {
     sessions.add(new Opened(session, entries));
     BatchResult opened = StoreAccess.requireSize(entries.size(), session.opened());
     for (int i = 0; i < entries.size(); i++) {
-      check(entries.get(i), opened, i);
+      Entry entry = entries.get(i);
+      if (opened.isOk(i)) {
+        StoreFailure wrongSize = StoreAccess.wrongSize(entry, session.size(i));
+        if (wrongSize != null) {
+          fail(entry, wrongSize);
+        }
+      } else {
+        check(entry, opened, i);
+      }
     }
   }
 
@@ -199,19 +220,22 @@ final class BatchLoad implements Runnable {
             check(needed.get(i), result, i);
           }
         });
-    batch.complete(layers - 1);
     if (event != null) {
       event.layer = -1;
       event.commit();
     }
+    batch.complete(layers - 1);
   }
 
   private void check(Entry entry, BatchResult result, int i) {
     if (!result.isOk(i)) {
-      StoreFailure cause = StoreAccess.notRead(entry, result, i);
-      access.failLoad(entry, cause);
-      batch.fail(request(entry), cause);
+      fail(entry, StoreAccess.notRead(entry, result, i));
     }
+  }
+
+  private void fail(Entry entry, StoreFailure cause) {
+    access.failLoad(entry, cause);
+    batch.fail(request(entry), cause);
   }
 
   private List<Entry> stillNeeded(List<Entry> entries) {
@@ -246,17 +270,33 @@ final class BatchLoad implements Runnable {
     }
   }
 
+  /** Ends the transfers, once everything has been told of them. */
   private void end(StoreFailure unlessComplete, @Nullable LoadBatchEvent event) {
     List<@Nullable StoreFailure> verdicts = batch.finish(unlessComplete);
+    BitSet failedAsWhole = new BitSet();
+    for (int request = begun.nextSetBit(0); request >= 0; request = begun.nextSetBit(request + 1)) {
+      Transfer transfer = transfers.get(request);
+      StoreFailure cause = verdicts.get(request);
+      if (cause != null && !transfer.hasFailed()) {
+        failedAsWhole.set(request);
+        transfer.failAll(cause);
+      }
+    }
+    try {
+      tell(verdicts, failedAsWhole, event);
+    } finally {
+      begun.stream().mapToObj(transfers::get).forEach(ledger::end);
+    }
+  }
+
+  private void tell(
+      List<@Nullable StoreFailure> verdicts, BitSet failedAsWhole, @Nullable LoadBatchEvent event) {
     long allObjects = 0;
     long allBytes = 0;
     int failed = 0;
-    for (int request = 0; request < transfers.size(); request++) {
+    for (int request = begun.nextSetBit(0); request >= 0; request = begun.nextSetBit(request + 1)) {
       Transfer transfer = transfers.get(request);
       StoreFailure cause = verdicts.get(request);
-      if (!begun.get(request)) {
-        continue;
-      }
       if (cause == null) {
         long objects = 0;
         long bytes = 0;
@@ -272,11 +312,10 @@ final class BatchLoad implements Runnable {
       } else {
         failed++;
         access.counters().loadFailed();
-        if (!transfer.hasFailed()) {
-          access.failLoad(transfer, cause);
+        if (failedAsWhole.get(request)) {
+          access.tellFailedLoad(transfer, cause);
         }
       }
-      ledger.end(transfer);
     }
     if (event != null) {
       event.requests = transfers.size();

@@ -41,12 +41,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -80,8 +78,7 @@ public final class DirectLinker implements CacheLinker {
   private final LayerLoadCounter counter;
   private final Ledger loads = new Ledger("loads", this::loadAgreed);
   private final Ledger offloads = new Ledger("offloads", this::offloadAgreed);
-  private final ExecutorService loadThread;
-  private final ExecutorService offloadThreads;
+  private final Threads threads;
 
   /**
    * Loads that have not started, by id in the order they came. Its monitor guards the passage of a
@@ -103,11 +100,11 @@ public final class DirectLinker implements CacheLinker {
       List<PageObjects> objects,
       RankCollective ranks,
       boolean owner,
-      String instance) {
-    this.instance = instance;
+      Threads threads) {
+    this.instance = access.instance();
     this.access = access;
     this.start = start;
-    this.probe = new StoreProbe(instance);
+    this.probe = new StoreProbe(access.instance());
     this.ownsStore = ownsStore;
     this.pools = objects;
     this.sources = pools.sources();
@@ -116,13 +113,30 @@ public final class DirectLinker implements CacheLinker {
     this.owner = owner;
     this.agreement = new Agreement(ranks, patience(access.options()));
     this.counter = new LayerLoadCounter(layers);
-    this.loadThread =
-        Executors.newSingleThreadExecutor(
-            Thread.ofPlatform().daemon().name(instance + "-load").factory());
-    this.offloadThreads =
-        Executors.newFixedThreadPool(
-            access.options().offloadThreads(),
-            Thread.ofPlatform().daemon().name(instance + "-offload-", 0).factory());
+    this.threads = threads;
+  }
+
+  /** The threads of a linker, which begin when it opens and end when it closes. */
+  private record Threads(Workers load, Workers offload) {
+    static Threads start(String instance, LinkerOptions options) {
+      Workers load =
+          Workers.start(1, Thread.ofPlatform().daemon().name(instance + "-load").factory());
+      try {
+        return new Threads(
+            load,
+            Workers.start(
+                options.offloadThreads(),
+                Thread.ofPlatform().daemon().name(instance + "-offload-", 0).factory()));
+      } catch (CacheException e) {
+        load.end();
+        throw e;
+      }
+    }
+
+    void end() {
+      load.end();
+      offload.end();
+    }
   }
 
   /**
@@ -160,10 +174,15 @@ public final class DirectLinker implements CacheLinker {
       String instance) {
     List<PageObjects> objects = objects(pools, layout);
     StoreStart start = StoreStart.none(options, instance);
-    StoreAccess access =
-        access(start.unopened(), layout, options, clock, instance)
-            .to(store, new StoreNeeds(pools, options.loadPath()));
-    return new DirectLinker(access, start, ownsStore, pools, objects, ranks, owner, instance);
+    StoreAccess none = access(start.unopened(), layout, options, clock, instance);
+    Threads threads = Threads.start(instance, options);
+    try {
+      StoreAccess access = none.to(store, new StoreNeeds(pools, options.loadPath()));
+      return new DirectLinker(access, start, ownsStore, pools, objects, ranks, owner, threads);
+    } catch (RuntimeException | Error e) {
+      threads.end();
+      throw e;
+    }
   }
 
   /**
@@ -207,11 +226,17 @@ public final class DirectLinker implements CacheLinker {
     needs.requireOffered(source.capabilities());
     List<PageObjects> objects = objects(pools, layout);
     StoreAccess none = access(start.unopened(), layout, options, clock, instance);
-    DirectLinker linker =
-        new DirectLinker(
-            none, start, /* ownsStore= */ true, pools, objects, ranks, owner, instance);
-    start.begin(store -> none.to(store, needs), opened -> linker.access = opened);
-    return linker;
+    Threads threads = Threads.start(instance, options);
+    try {
+      DirectLinker linker =
+          new DirectLinker(
+              none, start, /* ownsStore= */ true, pools, objects, ranks, owner, threads);
+      start.begin(store -> none.to(store, needs), opened -> linker.access = opened);
+      return linker;
+    } catch (RuntimeException | Error e) {
+      threads.end();
+      throw e;
+    }
   }
 
   private static List<PageObjects> objects(DevicePools pools, KeyLayout layout) {
@@ -364,11 +389,12 @@ public final class DirectLinker implements CacheLinker {
       candidates = List.copyOf(queued.values());
     }
     BitSet ready = readyEverywhere(candidates);
-    // In one step, so that whoever ends everything sees a load either queued or in a batch.
+    List<Transfer> started = ready.stream().mapToObj(candidates::get).toList();
+    LayerLoadCounter.Batch batch;
+    // In one step, so that what ends everything sees a load either queued or in a batch.
     synchronized (queued) {
       requireOpen();
-      List<Transfer> started = ready.stream().mapToObj(candidates::get).toList();
-      LayerLoadCounter.Batch batch = counter.begin(started.stream().map(Transfer::id).toList());
+      batch = counter.begin(started.stream().map(Transfer::id).toList());
       if (started.isEmpty()) {
         var unused = batch.finish(NOTHING_TO_LOAD);
         return batch;
@@ -377,12 +403,28 @@ public final class DirectLinker implements CacheLinker {
         queued.remove(transfer.id());
         loads.add(transfer);
       }
-      if (agreement.isLost()) {
-        batch.failAll(agreement.elsewhere());
-      }
-      loadThread.execute(new BatchLoad(access, pools, layers, started, batch, loads));
-      return batch;
     }
+    if (agreement.isLost()) {
+      batch.failAll(agreement.elsewhere());
+    }
+    BatchLoad load = new BatchLoad(access, pools, layers, started, batch, loads);
+    execute(threads.load(), load, load::giveUp);
+    return batch;
+  }
+
+  /** Has a transfer run, which is given up if that cannot be. */
+  private void execute(Workers workers, Runnable transfer, Consumer<StoreFailure> giveUp) {
+    StoreFailure why = closedFailure();
+    try {
+      if (workers.execute(transfer)) {
+        return;
+      }
+    } catch (RuntimeException | Error e) {
+      why =
+          StoreFailure.of(
+              FailureCode.INTERNAL, transfer + " cannot be begun: " + StoreAccess.text(e));
+    }
+    giveUp.accept(why);
   }
 
   /** Returns which of the queued loads every rank can start; all of them once a rank is lost. */
@@ -424,19 +466,11 @@ public final class DirectLinker implements CacheLinker {
       offloads.add(transfer);
     }
     transfer.whenReady(
-        () ->
-            execute(
-                new PageOffload(
-                    access, transfer, /* owner= */ !rankReplicated || owner, offloads)));
-  }
-
-  private void execute(PageOffload offload) {
-    try {
-      offloadThreads.execute(offload);
-    } catch (RejectedExecutionException e) {
-      // Closed: the offload has been answered and would do nothing.
-      LOG.debug("{}: {} became ready after close", instance, offload);
-    }
+        () -> {
+          PageOffload offload =
+              new PageOffload(access, transfer, /* owner= */ !rankReplicated || owner, offloads);
+          execute(threads.offload(), offload, offload::giveUp);
+        });
   }
 
   @Override
@@ -446,20 +480,21 @@ public final class DirectLinker implements CacheLinker {
   }
 
   /** Makes what another rank found of replicated objects known to this one, which has the same. */
-  private void loadAgreed(Transfer transfer, BitSet good, BitSet sound) {
+  private void loadAgreed(Transfer transfer, PageVerdicts everywhere) {
     if (rankReplicated && !agreement.isLost()) {
-      BitSet failedElsewhere = transfer.goodPages();
-      failedElsewhere.andNot(good);
-      transfer.eachKey(failedElsewhere, key -> access.suspects().add(key, /* bad= */ false));
-      BitSet badElsewhere = transfer.soundPages();
-      badElsewhere.andNot(sound);
+      PageVerdicts here = transfer.verdicts();
+      BitSet suspectElsewhere = here.unsuspected();
+      suspectElsewhere.andNot(everywhere.unsuspected());
+      transfer.eachKey(suspectElsewhere, key -> access.suspects().add(key, /* bad= */ false));
+      BitSet badElsewhere = here.sound();
+      badElsewhere.andNot(everywhere.sound());
       transfer.eachKey(badElsewhere, key -> access.suspects().add(key, /* bad= */ true));
     }
   }
 
-  private void offloadAgreed(Transfer transfer, BitSet good, BitSet sound) {
+  private void offloadAgreed(Transfer transfer, PageVerdicts everywhere) {
     if (rankReplicated && !owner) {
-      transfer.eachKey(good, access.suspects()::clear);
+      transfer.eachKey(everywhere.good(), access.suspects()::clear);
     }
   }
 
@@ -522,8 +557,7 @@ public final class DirectLinker implements CacheLinker {
       loads.close();
       offloads.close();
       Drained drained = drain(closedFailure());
-      loadThread.shutdown();
-      offloadThreads.shutdown();
+      threads.end();
       if (drained.quarantined().isEmpty()) {
         for (Throwable problem : access.unregister()) {
           LOG.warn("{}: unregistering memory failed", instance, problem);

@@ -185,6 +185,10 @@ final class LayerLoadCounter {
       lock.lock();
       try {
         while (layer >= inPlace && in > 0) {
+          if (!atMost.isPositive()) {
+            throw new CacheException(
+                FailureCode.TIMEOUT, "layer " + layer + " is not in place yet");
+          }
           if (nanos <= 0) {
             StoreFailure timeout =
                 StoreFailure.of(

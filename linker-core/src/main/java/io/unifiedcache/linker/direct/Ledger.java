@@ -28,12 +28,11 @@ final class Ledger {
   /** Learns what the ranks found of a transfer, before its completion is returned. */
   interface Verdicts {
     /**
-     * Takes the verdict on a transfer.
+     * Takes the verdict on a transfer. Called without a lock.
      *
-     * @param good the pages that are good on every rank
-     * @param sound the pages of which no rank found an object bad
+     * @param everywhere what is so on every rank
      */
-    void agreed(Transfer transfer, BitSet good, BitSet sound);
+    void agreed(Transfer transfer, PageVerdicts everywhere);
   }
 
   private final String name;
@@ -93,6 +92,8 @@ final class Ledger {
           } finally {
             lock.unlock();
           }
+          // Not under the lock: what the engine hangs on it may call the linker from any thread.
+          transfer.tellReleased();
         });
   }
 
@@ -107,29 +108,20 @@ final class Ledger {
     if (heads.isEmpty()) {
       return List.of();
     }
-    // Two bits a page: whether it is good, and whether none of its objects is bad.
     BitSet bits = new BitSet();
     int page = 0;
     for (Transfer transfer : heads) {
-      BitSet good = transfer.goodPages();
-      BitSet sound = transfer.soundPages();
-      for (int i = 0; i < transfer.pages(); i++, page++) {
-        bits.set(2 * page, good.get(i));
-        bits.set(2 * page + 1, sound.get(i));
-      }
+      transfer.verdicts().write(transfer.pages(), bits, page);
+      page += transfer.pages();
     }
     BitSet everywhere = agreement.and(() -> "pages of " + subject(heads), bits, Duration.ZERO);
     List<Completion> completions = new ArrayList<>(heads.size());
     page = 0;
     for (Transfer transfer : heads) {
-      BitSet good = new BitSet();
-      BitSet sound = new BitSet();
-      for (int i = 0; i < transfer.pages(); i++, page++) {
-        good.set(i, everywhere.get(2 * page));
-        sound.set(i, everywhere.get(2 * page + 1));
-      }
-      verdicts.agreed(transfer, good, sound);
-      completions.add(transfer.completion(good, agreement.elsewhere()));
+      PageVerdicts verdict = PageVerdicts.read(transfer.pages(), everywhere, page);
+      page += transfer.pages();
+      verdicts.agreed(transfer, verdict);
+      completions.add(transfer.completion(verdict.good(), agreement.elsewhere()));
     }
     remove(heads);
     return completions;

@@ -14,6 +14,7 @@ import io.unifiedcache.linker.observe.OffloadEvent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,13 +54,29 @@ final class PageOffload implements Runnable {
     if (!transfer.begin()) {
       return;
     }
-    OffloadEvent event = OffloadEvent.begin(access.instance());
+    OffloadEvent event = null;
     try {
+      event = OffloadEvent.begin(access.instance());
       offload();
     } catch (Throwable problem) {
-      LOG.error("offloading {} failed", transfer.id(), problem);
       access.failOffload(transfer, StoreAccess.thrown(problem));
+      LOG.error("offloading {} failed", transfer.id(), problem);
     } finally {
+      end(event);
+    }
+  }
+
+  /** Ends the offload in place of running it. */
+  void giveUp(StoreFailure cause) {
+    if (transfer.begin()) {
+      access.failOffload(transfer, cause);
+      end(null);
+    }
+  }
+
+  /** Ends the transfer, once everything has been told of it. */
+  private void end(@Nullable OffloadEvent event) {
+    try {
       boolean ok = !transfer.hasFailed();
       access.counters().offloaded(ok, stored, bytesStored, present);
       if (event != null) {
@@ -70,6 +87,7 @@ final class PageOffload implements Runnable {
         event.present = present;
         event.commit();
       }
+    } finally {
       ledger.end(transfer);
     }
   }

@@ -15,6 +15,7 @@ import io.unifiedcache.linker.key.KeyLayout;
 import io.unifiedcache.linker.observe.FailureEvent;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What every transfer needs of the store, and the one way in which an object fails.
@@ -88,23 +89,37 @@ record StoreAccess(
     };
   }
 
+  /** Returns why an object is not that of its page, as its size tells; null if it may be. */
+  static @Nullable StoreFailure wrongSize(Entry entry, long size) {
+    if (size == entry.bytes()) {
+      return null;
+    }
+    return size < 0
+        ? StoreFailure.of(
+            FailureCode.INTERNAL,
+            "the store has opened object " + entry.key() + " and does not tell its size")
+        : StoreFailure.of(
+            FailureCode.SIZE_MISMATCH,
+            "object %s has %d bytes, and its page %d".formatted(entry.key(), size, entry.bytes()));
+  }
+
   /** Notes that a load failed because of an object, which is suspect from now on. */
   void failLoad(Entry entry, StoreFailure cause) {
     entry.transfer().fail(entry, cause);
     failed("load", entry.transfer().id(), entry.key().value(), cause);
-    if (cause.code() != FailureCode.CLOSED && cause.code() != FailureCode.CANCELLED) {
+    if (SuspectObjects.isRaisedBy(cause)) {
       suspects.add(entry.key(), cause.code().provesBadObject());
     }
   }
 
-  /** Notes that a load failed as a whole, so that none of its objects is offered at once again. */
-  void failLoad(Transfer transfer, StoreFailure cause) {
-    transfer.failAll(cause);
-    failed("load", transfer.id(), "", cause);
-    switch (cause.code()) {
-      case CLOSED, CANCELLED, OTHER_RANK, REFUSED -> {}
-      default -> transfer.eachKey(transfer.allPages(), key -> suspects.add(key, /* bad= */ false));
+  /**
+   * Tells that a load has failed as a whole, so that none of its objects is offered at once again.
+   */
+  void tellFailedLoad(Transfer transfer, StoreFailure cause) {
+    if (SuspectObjects.isRaisedByWhole(cause)) {
+      transfer.eachKey(transfer.allPages(), key -> suspects.add(key, /* bad= */ false));
     }
+    failed("load", transfer.id(), "", cause);
   }
 
   /** Notes that an object of an offload failed. */
@@ -146,6 +161,15 @@ record StoreAccess(
   static StoreFailure thrown(Throwable problem) {
     FailureCode code =
         problem instanceof CacheException exception ? exception.code() : FailureCode.INTERNAL;
-    return StoreFailure.of(code, "the store threw " + problem).withMemory(MemoryState.DIRTY);
+    return StoreFailure.of(code, "the store threw " + text(problem)).withMemory(MemoryState.DIRTY);
+  }
+
+  /** Returns what a problem of others says, which may throw even when it is asked that. */
+  static String text(Throwable problem) {
+    try {
+      return problem.toString();
+    } catch (RuntimeException | Error silent) {
+      return problem.getClass().getName();
+    }
   }
 }

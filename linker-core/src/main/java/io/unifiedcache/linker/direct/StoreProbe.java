@@ -53,17 +53,21 @@ final class StoreProbe {
     if (running == null || running.isDone()) {
       CompletableFuture<StoreHealth> answer = new CompletableFuture<>();
       running = answer;
-      Thread.ofPlatform()
-          .daemon()
-          .name(instance + "-probe")
-          .start(
-              () -> {
-                try {
-                  answer.complete(requireNonNull(store.probe(by), "health"));
-                } catch (Throwable problem) {
-                  answer.completeExceptionally(problem);
-                }
-              });
+      try {
+        Thread.ofPlatform()
+            .daemon()
+            .name(instance + "-probe")
+            .start(
+                () -> {
+                  try {
+                    answer.complete(requireNonNull(store.probe(by), "health"));
+                  } catch (Throwable problem) {
+                    answer.completeExceptionally(problem);
+                  }
+                });
+      } catch (RuntimeException | Error e) {
+        answer.completeExceptionally(Workers.cannotStart(e));
+      }
     }
     return running;
   }

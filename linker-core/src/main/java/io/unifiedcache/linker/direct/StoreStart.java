@@ -62,6 +62,10 @@ final class StoreStart {
   private boolean stopped;
   private boolean published;
   private @Nullable Throwable problem;
+
+  /** What the problem says, asked for without the lock: a backend's exception is foreign code. */
+  private String reason = "it is still being opened";
+
   private int tries;
   private long began;
   private Deadline phaseEnd = Deadline.never();
@@ -112,8 +116,7 @@ final class StoreStart {
     lock.lock();
     try {
       began = System.nanoTime();
-      thread =
-          Thread.ofPlatform().daemon().name(instance + "-start").start(() -> run(link, publish));
+      thread = begin(() -> run(link, publish));
       ended = awaitFirstTry(by);
       cause = published ? null : problem;
     } catch (InterruptedException e) {
@@ -148,6 +151,14 @@ final class StoreStart {
           "{}: the store is still being opened after {}; until it is, there are no hits",
           instance,
           options.startTimeout());
+    }
+  }
+
+  private Thread begin(Runnable opening) {
+    try {
+      return Thread.ofPlatform().daemon().name(instance + "-start").start(opening);
+    } catch (RuntimeException | Error e) {
+      throw Workers.cannotStart(e);
     }
   }
 
@@ -225,21 +236,27 @@ final class StoreStart {
       fail(e);
       return false;
     }
+    int tryNumber;
+    boolean opened;
+    boolean again;
     lock.lock();
     try {
-      if (!stopped) {
+      opened = !stopped;
+      again = problem != null;
+      tryNumber = tries;
+      if (opened) {
         publish.accept(linked);
         published = true;
         changed.signalAll();
-        if (problem != null) {
-          LOG.info("{}: the store is open, at try {}", instance, tries);
-        }
-        return true;
       }
     } finally {
       lock.unlock();
     }
-    undo(linked);
+    if (!opened) {
+      undo(linked);
+    } else if (again) {
+      LOG.info("{}: the store is open, at try {}", instance, tryNumber);
+    }
     return true;
   }
 
@@ -281,18 +298,20 @@ final class StoreStart {
 
   /** Notes why a try failed, and tells of it unless the one before failed for the same reason. */
   private void fail(Throwable cause) {
+    String latest = reason(cause);
     boolean told;
     lock.lock();
     try {
       stopped |= awaited && isFinal(cause);
-      told = stopped || (problem != null && reason(problem).equals(reason(cause)));
+      told = stopped || (problem != null && reason.equals(latest));
       problem = cause;
+      reason = latest;
       changed.signalAll();
     } finally {
       lock.unlock();
     }
     if (!told) {
-      LOG.warn("{}: the store cannot be opened, so there are no hits: {}", instance, reason(cause));
+      LOG.warn("{}: the store cannot be opened, so there are no hits: {}", instance, latest);
     }
     LOG.debug("{}: the store cannot be opened", instance, cause);
   }
@@ -368,7 +387,7 @@ final class StoreStart {
   private String why() {
     lock.lock();
     try {
-      return problem == null ? "it is still being opened" : reason(problem);
+      return reason;
     } finally {
       lock.unlock();
     }
@@ -399,9 +418,9 @@ final class StoreStart {
   }
 
   private static String reason(Throwable cause) {
-    String message = cause.getMessage();
     boolean explained =
         cause instanceof CacheException || cause instanceof IllegalArgumentException;
-    return explained && message != null ? message : cause.toString();
+    String message = explained ? cause.getMessage() : null;
+    return message == null ? StoreAccess.text(cause) : message;
   }
 }

@@ -2,6 +2,7 @@ package io.unifiedcache.linker.direct;
 
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.StoreFailure;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -35,6 +36,22 @@ final class SuspectObjects {
   SuspectObjects(Duration expiry, MonotonicClock clock) {
     this.clock = clock;
     this.expiryNanos = expiry.toNanos();
+  }
+
+  /** Returns whether the failure of a load of one object makes it suspect. */
+  static boolean isRaisedBy(StoreFailure failure) {
+    return switch (failure.code()) {
+      case CLOSED, CANCELLED -> false;
+      default -> true;
+    };
+  }
+
+  /** Returns whether the failure of a load as a whole makes all its objects suspect. */
+  static boolean isRaisedByWhole(StoreFailure failure) {
+    return switch (failure.code()) {
+      case CLOSED, CANCELLED, OTHER_RANK, REFUSED -> false;
+      default -> true;
+    };
   }
 
   /** Suspects an object from now on. */

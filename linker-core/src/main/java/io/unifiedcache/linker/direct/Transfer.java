@@ -13,6 +13,7 @@ import io.unifiedcache.api.linker.TransferRequest;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicReference;
@@ -79,7 +80,12 @@ final class Transfer {
 
   private final List<CompletableFuture<?>> holds = new ArrayList<>();
   private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
-  private final CompletableFuture<?> ready;
+
+  /**
+   * Ends, never exceptionally, with why the memory may not be touched. A future of our own: the
+   * engine's stage may be of any kind, and nothing else may complete this one.
+   */
+  private final CompletableFuture<Optional<StoreFailure>> ready = new CompletableFuture<>();
 
   /** Which request of its batch a load is; used by the load thread. */
   private int requestNumber;
@@ -107,20 +113,17 @@ final class Transfer {
     this.pools = List.copyOf(reached);
     this.pages = request.transfers().stream().mapToInt(each -> each.keys().size()).sum();
     this.failures = new @Nullable StoreFailure[places];
-    // A future of our own: the engine's stage may be of any kind, and nobody may complete it for
-    // us.
-    CompletableFuture<@Nullable Void> ready = new CompletableFuture<>();
     request
         .ready()
         .whenComplete(
-            (value, problem) -> {
-              if (problem == null) {
-                ready.complete(null);
-              } else {
-                ready.completeExceptionally(problem);
-              }
-            });
-    this.ready = ready;
+            (value, problem) -> ready.complete(Optional.ofNullable(problem).map(this::notReady)));
+  }
+
+  /** Returns why nothing is moved: whatever ended the stage has given the request up. */
+  private StoreFailure notReady(Throwable problem) {
+    return StoreFailure.of(
+        FailureCode.CANCELLED,
+        "what request " + id() + " waited for failed: " + StoreAccess.text(problem));
   }
 
   String id() {
@@ -148,12 +151,7 @@ final class Transfer {
 
   /** Returns why the memory may never be touched, or null; asked once ready. */
   @Nullable StoreFailure readyFailure() {
-    if (!ready.isCompletedExceptionally()) {
-      return null;
-    }
-    return StoreFailure.of(
-        FailureCode.CANCELLED,
-        "what request " + id() + " waited for failed: " + ready.exceptionNow());
+    return ready.getNow(Optional.empty()).orElse(null);
   }
 
   void setRequestNumber(int number) {
@@ -241,6 +239,10 @@ final class Transfer {
 
   void setEnded() {
     ended = true;
+  }
+
+  /** Ends the stage of {@link #released}, and so runs what the engine has hung on it. */
+  void tellReleased() {
     released.complete(null);
   }
 
@@ -258,9 +260,14 @@ final class Transfer {
     return whole == null ? pagesWithout(failure -> true) : new BitSet();
   }
 
-  /** Returns the pages of the request of which this rank has found no object bad. */
-  BitSet soundPages() {
-    return pagesWithout(failure -> failure.code().provesBadObject());
+  /** Returns what this rank can tell of the pages of the request. */
+  PageVerdicts verdicts() {
+    return new PageVerdicts(
+        goodPages(),
+        whole == null || !SuspectObjects.isRaisedByWhole(whole)
+            ? pagesWithout(SuspectObjects::isRaisedBy)
+            : new BitSet(),
+        pagesWithout(failure -> failure.code().provesBadObject()));
   }
 
   private BitSet pagesWithout(Predicate<StoreFailure> failing) {

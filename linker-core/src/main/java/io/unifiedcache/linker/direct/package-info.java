@@ -15,8 +15,9 @@
  * <h2>Locks</h2>
  *
  * <p>Each ledger has a lock, each batch of the counter has one, and the linker has one for its
- * state. None is held during a call to a store, to another rank or to a future of the engine, and
- * none while another is taken, but for the linker's, under which a ledger's may be.
+ * state. None is held during a call to a store, to another rank, to a log or to whatever an engine
+ * has hung on a stage, and none while another is taken, but for the linker's, under which a
+ * ledger's may be.
  */
 @NullMarked
 package io.unifiedcache.linker.direct;

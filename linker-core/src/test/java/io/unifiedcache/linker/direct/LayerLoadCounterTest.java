@@ -83,7 +83,7 @@ class LayerLoadCounterTest {
   void awaitLayer_timeOut_failsEveryoneFinally() {
     Batch batch = counter.begin(List.of("a", "b"));
     batch.complete(1);
-    assertThatThrownBy(() -> batch.awaitLayer(2, NOW))
+    assertThatThrownBy(() -> batch.awaitLayer(2, Duration.ofNanos(1)))
         .extracting(e -> ((CacheException) e).code())
         .isEqualTo(FailureCode.TIMEOUT);
     batch.complete(3);

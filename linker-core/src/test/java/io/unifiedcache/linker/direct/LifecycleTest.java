@@ -108,6 +108,40 @@ class LifecycleTest {
   }
 
   @Test
+  @DisplayName("linker.quiesce: what hangs on the release of memory runs without a lock")
+  void released_callsTheLinkerFromAnotherThread_isServed() throws Exception {
+    try (Rig rig = Rig.plan().withCloseTimeout(Duration.ofMillis(20)).build();
+        ExecutorService other = Executors.newSingleThreadExecutor()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      Scripts.Gate gate = new Scripts.Gate(Step.PUT, 0);
+      rig.store.script = gate;
+      rig.linker.offload(rig.request("stuck", pages, 3));
+      gate.awaitArrival();
+      CompletableFuture<Completion> served =
+          rig.linker
+              .reset()
+              .released()
+              .thenApply(
+                  ended -> {
+                    try {
+                      return other
+                          .submit(
+                              () -> {
+                                rig.linker.offload(rig.request("next", pages, 3));
+                                return rig.pollOffload();
+                              })
+                          .get(20, TimeUnit.SECONDS);
+                    } catch (Exception e) {
+                      throw new IllegalStateException("not served while memory is released", e);
+                    }
+                  })
+              .toCompletableFuture();
+      gate.open();
+      assertThat(served.get()).isEqualTo(new Completion("next", List.of()));
+    }
+  }
+
+  @Test
   @DisplayName("linker.quiesce: memory that is still in use after the timeout is named")
   void reset_storeHangs_namesQuarantine() throws Exception {
     try (Rig rig = Rig.plan().withCloseTimeout(Duration.ofMillis(20)).build()) {

@@ -25,8 +25,10 @@ import io.unifiedcache.linker.config.LoadPath;
 import io.unifiedcache.linker.direct.ScriptedStore.Script;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -35,6 +37,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(60)
@@ -350,7 +353,7 @@ class LoadTest {
       rig.linker.load(rig.request("a", pages, 0));
       LoadBatch batch = rig.linker.startLayerWiseLoading();
       gate.awaitArrival();
-      assertThatThrownBy(() -> batch.awaitLayer(0, Duration.ZERO))
+      assertThatThrownBy(() -> batch.awaitLayer(0, Duration.ofNanos(1)))
           .isInstanceOf(CacheException.class);
       gate.open();
       assertThat(rig.pollLoad().ok()).isFalse();
@@ -457,6 +460,95 @@ class LoadTest {
       assertThat(a.failures().getFirst().cause().code()).isEqualTo(FailureCode.TIMEOUT);
       assertThat(rig.pollLoad().failures()).hasSize(2);
       assertThatThrownBy(() -> batch.awaitLayer(2, Rig.LONG)).isInstanceOf(CacheException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("load.peek: a wait of no time tells that a layer is not in place and fails nothing")
+  void awaitLayer_noTime_failsNothing() throws Exception {
+    try (Rig rig = Rig.plan().build()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      rig.store("s", pages);
+      Scripts.Gate gate = new Scripts.Gate(Step.READ, 1);
+      rig.store.script = gate;
+      rig.linker.load(rig.request("a", pages, 0));
+      LoadBatch batch = rig.linker.startLayerWiseLoading();
+      gate.awaitArrival();
+      for (Duration none : List.of(Duration.ZERO, Duration.ofSeconds(-1))) {
+        assertThatThrownBy(() -> batch.awaitLayer(1, none))
+            .isInstanceOf(CacheException.class)
+            .hasMessageContaining("layer 1 is not in place yet")
+            .extracting(e -> ((CacheException) e).code())
+            .isEqualTo(FailureCode.TIMEOUT);
+        assertThat(batch.awaitLayer(0, none).failed()).isEmpty();
+      }
+      gate.open();
+      assertThat(batch.awaitLayer(Rig.LAYERS - 1, Rig.LONG).failed()).isEmpty();
+      assertThat(rig.pollLoad().ok()).isTrue();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"LAYERS,1", "LAYERS,-1", "PAGES,1", "PAGES,-1"})
+  @DisplayName("load.size-exact: an object of another size than its page fails, either way alike")
+  void load_objectOfAnotherSize_isSizeMismatch(LoadPath path, int more) {
+    try (Rig rig = Rig.plan().withLoadPath(path).build()) {
+      List<PageKey> bad = Rig.pages("bad", 1);
+      List<PageKey> good = Rig.pages("good", 1);
+      rig.store("s1", bad);
+      rig.store("s2", good);
+      ObjectKey object = rig.object(bad.getFirst(), PoolName.KV, 1);
+      rig.store.objects.computeIfPresent(
+          object, (key, bytes) -> Arrays.copyOf(bytes, bytes.length + more));
+      rig.linker.load(rig.request("bad", bad, 0));
+      rig.linker.load(rig.request("good", good, 4));
+      LoadBatch batch = rig.linker.startLayerWiseLoading();
+      assertThat(batch.awaitLayer(0, Rig.LONG).failed()).containsOnlyKeys("bad");
+      assertThat(rig.pollLoad().failures())
+          .singleElement()
+          .satisfies(
+              failure -> assertThat(failure.cause().code()).isEqualTo(FailureCode.SIZE_MISMATCH));
+      assertThat(rig.pollLoad().ok()).isTrue();
+      assertThat(rig.store.calls(Step.READ))
+          .allSatisfy(call -> assertThat(call.keys()).doesNotContain(object));
+      rig.store("again", bad);
+      assertThat(rig.store.objects.get(object)).hasSize(3 * 24);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = LoadPath.class,
+      names = {"LAYERS", "PAGES"})
+  @DisplayName("load.ready-fails: a stage that was cancelled ends its request, and hides no page")
+  void load_readyIsCancelled_endsAloneAndSuspectsNothing(LoadPath path) {
+    try (Rig rig = Rig.plan().withLoadPath(path).build()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      rig.store("s", pages);
+      for (Throwable problem : List.of(new CancellationException(), new Unspeakable())) {
+        CompletableFuture<String> ready = new CompletableFuture<>();
+        ready.completeExceptionally(problem);
+        rig.linker.load(new TransferRequest("a", rig.request("a", pages, 0).transfers(), ready));
+        rig.linker.load(rig.request("b", pages, 1));
+        rig.linker.startLayerWiseLoading().awaitLayer(Rig.LAYERS - 1, Rig.LONG);
+        assertThat(rig.pollLoad().failures())
+            .singleElement()
+            .satisfies(
+                failure -> assertThat(failure.cause().code()).isEqualTo(FailureCode.CANCELLED));
+        assertThat(rig.pollLoad().ok()).isTrue();
+        assertThat(rig.linker.stats().suspects()).isZero();
+        assertThat(rig.linker.lookup(pages, rig.queries()).usablePages()).isEqualTo(1);
+      }
+    }
+  }
+
+  /** A problem that cannot even be told. */
+  private static final class Unspeakable extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public String getMessage() {
+      throw new IllegalStateException("no words");
     }
   }
 

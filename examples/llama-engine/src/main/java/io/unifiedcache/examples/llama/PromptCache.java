@@ -12,6 +12,7 @@ import io.unifiedcache.api.linker.TransferRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -92,10 +93,7 @@ final class PromptCache {
       LOG.info("{} pages could not be restored: {}", prefix.size(), e.getMessage());
     }
     // Only its completion says that a load is good, and that nobody writes to its slots any more.
-    List<Completion> ended = linker.pollLoads(LIMIT);
-    while (ended.isEmpty()) {
-      ended = linker.pollLoads(LIMIT);
-    }
+    List<Completion> ended = awaited(linker::pollLoads);
     boolean ok = ended.getFirst().ok();
     if (ok) {
       engine.end();
@@ -129,11 +127,25 @@ final class PromptCache {
   /** Waits until the slots of all pages that were offloaded are free. */
   void settle() {
     while (offloading > 0) {
-      for (Completion end : linker.pollOffloads(LIMIT)) {
+      for (Completion end : awaited(linker::pollOffloads)) {
         offloading--;
         end.failures().forEach(failure -> LOG.info("a page was not stored: {}", failure));
       }
     }
+  }
+
+  /** Polls until something has ended. An interrupt ends no wait for slots; it is kept for later. */
+  private static List<Completion> awaited(Function<Duration, List<Completion>> poll) {
+    boolean interrupted = false;
+    List<Completion> ended = List.of();
+    while (ended.isEmpty()) {
+      interrupted |= Thread.interrupted();
+      ended = poll.apply(LIMIT);
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return ended;
   }
 
   private String nextId(String kind) {

@@ -1,0 +1,171 @@
+package io.unifiedcache.conformance.linker;
+
+import static io.unifiedcache.conformance.linker.Edits.linker;
+import static io.unifiedcache.conformance.linker.Edits.mutant;
+
+import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.ObjectKey;
+import io.unifiedcache.api.PoolName;
+import io.unifiedcache.api.StoreFailure;
+import io.unifiedcache.api.linker.Completion;
+import io.unifiedcache.api.linker.LayerProgress;
+import io.unifiedcache.api.linker.LoadBatch;
+import io.unifiedcache.api.linker.PageFailure;
+import io.unifiedcache.api.linker.TransferRequest;
+import io.unifiedcache.api.store.ReadSession;
+import io.unifiedcache.conformance.Mutant;
+import io.unifiedcache.conformance.subject.LinkerFactory;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
+
+/** Small edits of a linker, each of which takes a fault for something else. */
+public final class FaultMutants {
+  private FaultMutants() {}
+
+  /** Returns all of them. */
+  public static List<Mutant> all() {
+    return Stream.of(sizeExact(), readyFails(), peek()).flatMap(Collection::stream).toList();
+  }
+
+  private static List<Mutant> sizeExact() {
+    return List.of(
+        mutant(
+            "load.size-exact",
+            "the size of an object is not compared where ranges are read",
+            "request bad to complete as failed",
+            spec ->
+                LinkerFactory.unifiedCache()
+                    .open(
+                        Edits.withStore(
+                            spec,
+                            store ->
+                                new EditedStore(store) {
+                                  @Override
+                                  public ReadSession openSession(
+                                      List<ObjectKey> keys, Deadline by) {
+                                    return new EditedSession(
+                                        store.openSession(keys, by), keys.size()) {
+                                      @Override
+                                      public long size(int entry) {
+                                        return spec.pools()
+                                            .pools()
+                                            .getFirst()
+                                            .components()
+                                            .getLast()
+                                            .objectBytes();
+                                      }
+                                    };
+                                  }
+                                }))),
+        mutant(
+            "load.size-exact",
+            "an object of another size is taken for one that could not be read",
+            "SIZE_MISMATCH",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public List<Completion> pollLoads(Duration atMost) {
+                        return super.pollLoads(atMost).stream()
+                            .map(
+                                each ->
+                                    new Completion(
+                                        each.id(),
+                                        each.failures().stream()
+                                            .map(FaultMutants::couldNotBeRead)
+                                            .toList()))
+                            .toList();
+                      }
+                    })));
+  }
+
+  private static PageFailure couldNotBeRead(PageFailure failure) {
+    return failure.cause().code() == FailureCode.SIZE_MISMATCH
+        ? new PageFailure(
+            failure.pool(),
+            failure.page(),
+            StoreFailure.of(FailureCode.IO, failure.cause().message()))
+        : failure;
+  }
+
+  private static List<Mutant> readyFails() {
+    return List.of(
+        mutant(
+            "load.ready-fails",
+            "a stage that was cancelled fails with the code of a defect",
+            "CANCELLED",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public List<Completion> pollLoads(Duration atMost) {
+                        return super.pollLoads(atMost).stream()
+                            .map(
+                                each ->
+                                    each.id().equals("gone")
+                                        ? new Completion(
+                                            each.id(),
+                                            List.of(
+                                                new PageFailure(
+                                                    PoolName.KV,
+                                                    each.failures().getFirst().page(),
+                                                    StoreFailure.of(
+                                                        each.failures().getFirst().cause().code()
+                                                                == FailureCode.CANCELLED
+                                                            ? FailureCode.INTERNAL
+                                                            : each.failures()
+                                                                .getFirst()
+                                                                .cause()
+                                                                .code(),
+                                                        "a defect"))))
+                                        : each)
+                            .toList();
+                      }
+                    })),
+        mutant(
+            "load.ready-fails",
+            "a stage that was cancelled is taken for one that has ended",
+            "request gone to complete as failed",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      public void load(TransferRequest request) {
+                        CompletableFuture<?> ready = request.ready().toCompletableFuture();
+                        super.load(
+                            ready.isCancelled()
+                                    || (ready.isCompletedExceptionally()
+                                        && ready.exceptionNow() instanceof CancellationException)
+                                ? new TransferRequest(request.id(), request.transfers())
+                                : request);
+                      }
+                    })));
+  }
+
+  private static List<Mutant> peek() {
+    return List.of(
+        mutant(
+            "load.peek",
+            "a wait of no time fails the batch",
+            "after one of no time",
+            linker(
+                linker ->
+                    new EditedLinker(linker) {
+                      @Override
+                      LoadBatch started(LoadBatch batch) {
+                        return new EditedBatch(batch) {
+                          @Override
+                          public LayerProgress awaitLayer(int layer, Duration atMost) {
+                            return super.awaitLayer(
+                                layer, atMost.isZero() ? Duration.ofNanos(1) : atMost);
+                          }
+                        };
+                      }
+                    })));
+  }
+}
