@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The files below a store: a seam through which tests let a disk fill up, fail or stall.
@@ -27,6 +28,12 @@ interface Disk {
   interface Watch extends Closeable {
     /** Returns the size in bytes, also to threads that are interrupted. */
     long length() throws IOException;
+
+    /**
+     * Returns whether the size is told without waiting for anything, as where the file system is in
+     * this machine; otherwise only threads of the store may ask for it.
+     */
+    boolean isQuick();
   }
 
   /** Opens a file. */
@@ -40,6 +47,12 @@ interface Disk {
 
   /** Returns the size of a file, or -1 if there is no such file. */
   long size(Path path) throws IOException;
+
+  /**
+   * Returns which file has a name: what is equal for one file under all of its names, and different
+   * for two files that are there at the same time; null if there is no such file.
+   */
+  @Nullable Object identity(Path path) throws IOException;
 
   /** Gives a file another name, in one step, taking the place of one that has it. */
   void move(Path from, Path to) throws IOException;

@@ -27,15 +27,19 @@ interface DiskFile extends Closeable {
   /** Cuts the file. */
   void truncate(long bytes) throws IOException;
 
+  /** Returns which file it is, as {@link Disk#identity} does of a name. */
+  Object identity();
+
   /**
-   * Locks the file against other processes, until it is closed or {@link #unlock} is called.
+   * Locks a byte of the file, which does not have to be there, against other processes, until the
+   * file is closed or {@link #unlock} is called.
    *
    * @return false if another process has locked it
    */
-  boolean tryLock(boolean shared) throws IOException;
+  boolean tryLock(long position, boolean shared) throws IOException;
 
-  /** Unlocks the file, if it is locked. */
-  void unlock() throws IOException;
+  /** Unlocks a byte of the file, if it is locked. */
+  void unlock(long position) throws IOException;
 
   /** Fills the target. */
   default void readFully(ByteBuffer target, long position) throws IOException {

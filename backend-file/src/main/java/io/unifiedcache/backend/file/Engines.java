@@ -4,106 +4,228 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.backend.file.Job.LateException;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The folders that this process has open: one engine for each, however many stores use it.
+ * The stores that this process has open: one engine for each, however many users it has, and by
+ * whatever path they came.
  *
  * <p>Two in one process could not lock each other out, and one that closed its files would take the
- * locks of the other with it. Thread-safe.
+ * locks of the other with it. So a store is known by the identity of the file that makes it one,
+ * and found before that file is opened. Thread-safe; whoever opens or closes a store waits for
+ * those who do so with the same one, and for no others.
  */
 final class Engines {
-  private static final Map<Path, Shared> OPEN = new HashMap<>();
+  /** What has been opened, or is being opened or closed, by the identity of its superblock. */
+  private static final Map<Object, Shared> OPEN = new ConcurrentHashMap<>();
 
+  private static final long NAP_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /** A store that some have open; what is not final belongs to its lock. */
   private static final class Shared {
-    final FolderLock folder;
-    final FileEngine engine;
-    int users = 1;
+    final Object identity;
+    final ReentrantLock lock = new ReentrantLock();
+    @Nullable FolderLock folder;
+    @Nullable FileEngine engine;
+    int users;
+    boolean closed;
 
-    Shared(FolderLock folder, FileEngine engine) {
-      this.folder = folder;
-      this.engine = engine;
+    Shared(Object identity) {
+      this.identity = identity;
     }
-  }
 
-  private Engines() {}
-
-  /** Opens a folder, or joins those who have it open; called by a thread of the store. */
-  static FileEngine open(
-      Disk disk, Path folder, boolean exclusive, String instance, Job job, Tuning tuning)
-      throws LateException {
-    try {
-      LocalDisk.makeFolder(folder);
-      return open(disk, folder.toRealPath(), exclusive, instance, tuning, job);
-    } catch (IOException e) {
-      throw unusable(folder, e);
+    void leave() {
+      closed = true;
+      OPEN.remove(identity, this);
     }
   }
 
   /**
-   * Does the same, but changes nothing in the folder that is there: an operator wants to see it as
-   * it is.
+   * How a store is to be used.
+   *
+   * @param tuning null to look at it and change nothing
    */
-  static FileEngine look(Disk disk, Path folder, boolean exclusive, String instance, Job job)
+  private record Use(Disk disk, boolean exclusive, String instance, @Nullable Tuning tuning) {}
+
+  private Engines() {}
+
+  /** Opens a directory, or joins those who have it open; called by a thread of the store. */
+  static FileEngine open(
+      Disk disk, Path directory, boolean exclusive, String instance, Job job, Tuning tuning)
       throws LateException {
     try {
-      Path root = folder.toRealPath();
-      if (Superblock.read(disk, root) == null) {
-        throw new IOException("it is no unified-cache store: it has no file " + Superblock.NAME);
+      makeDirectory(directory);
+      Path root = directory.toRealPath();
+      Path superblock = root.resolve(Superblock.NAME);
+      if (disk.identity(superblock) == null) {
+        requireEmpty(disk, root);
+        Superblock.create(disk, root);
       }
-      return open(disk, root, exclusive, instance, null, job);
-    } catch (NoSuchFileException e) {
-      throw unusable(folder, new IOException("it is not there", e));
+      return open(root, new Use(disk, exclusive, instance, tuning), job);
     } catch (IOException e) {
-      throw unusable(folder, e);
+      throw unusable(directory, e);
     }
   }
 
-  /** Returns the exception that says that a folder cannot be used. */
-  static CacheException unusable(Path folder, IOException e) {
-    return new CacheException(
-        FailureCode.IO, "the folder %s cannot be used: %s".formatted(folder, text(e)), e);
+  /**
+   * Does the same, but changes nothing in the directory that is there: an operator wants to see it
+   * as it is.
+   */
+  static FileEngine look(Disk disk, Path directory, boolean exclusive, String instance, Job job)
+      throws LateException {
+    try {
+      return open(directory.toRealPath(), new Use(disk, exclusive, instance, null), job);
+    } catch (NoSuchFileException e) {
+      throw unusable(directory, new IOException("it is not there", e));
+    } catch (IOException e) {
+      throw unusable(directory, e);
+    }
+  }
+
+  /**
+   * Makes a directory for its owner alone, if it is not there.
+   *
+   * @throws CacheException with code {@code REFUSED} if no directory can ever have this path
+   */
+  static void makeDirectory(Path directory) throws IOException {
+    for (Path path = directory.toAbsolutePath(); path != null; path = path.getParent()) {
+      if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+        if (Files.exists(path) && !Files.isDirectory(path)) {
+          throw refused(
+              directory,
+              path.equals(directory.toAbsolutePath())
+                  ? "it is no directory"
+                  : path + " is no directory");
+        }
+        break;
+      }
+    }
+    try {
+      LocalDisk.makeFolder(directory);
+    } catch (IOException e) {
+      String message = String.valueOf(e.getMessage());
+      if (message.contains("File name too long") || message.contains("symbolic links")) {
+        throw refused(directory, message);
+      }
+      throw e;
+    }
+  }
+
+  private static void requireEmpty(Disk disk, Path root) throws IOException {
+    List<String> names = disk.names(root);
+    // Another process may have made it a store since.
+    if (!names.contains(Superblock.NAME) && !names.stream().allMatch(FileNames::isBegun)) {
+      throw refused(
+          root, "it is neither empty nor a unified-cache store: it has " + names.getFirst());
+    }
+  }
+
+  /** Returns the exception that says that a directory cannot be used. */
+  static CacheException unusable(Path directory, IOException e) {
+    return e instanceof Superblock.UnknownVersionException
+        ? refused(directory, text(e))
+        : new CacheException(Failures.codeOf(e), message(directory, text(e)), e);
+  }
+
+  /** Returns the exception that says that a directory can never be used. */
+  static CacheException refused(Path directory, String why) {
+    return new CacheException(FailureCode.REFUSED, message(directory, why));
+  }
+
+  private static String message(Path directory, String why) {
+    return String.format(Locale.ROOT, "the directory %s cannot be used: %s", directory, why);
   }
 
   private static String text(IOException problem) {
     String message = problem.getMessage();
-    return problem.getClass() == IOException.class && message != null
-        ? message
+    return problem.getClass().getPackage().equals(Engines.class.getPackage())
+            || (problem.getClass() == IOException.class && message != null)
+        ? String.valueOf(message)
         : problem.toString();
   }
 
-  private static synchronized FileEngine open(
-      Disk disk, Path root, boolean exclusive, String instance, @Nullable Tuning tuning, Job job)
-      throws IOException, LateException {
-    Shared shared = OPEN.get(root);
-    if (shared != null) {
-      shared.folder.requireShareable(exclusive);
-      begin(shared.engine, tuning, job);
-      shared.users++;
-      return shared.engine;
+  private static FileEngine open(Path root, Use use, Job job) throws IOException, LateException {
+    while (true) {
+      Object identity = use.disk().identity(root.resolve(Superblock.NAME));
+      if (identity == null) {
+        throw new IOException("it is no unified-cache store: it has no file " + Superblock.NAME);
+      }
+      Shared shared = OPEN.computeIfAbsent(identity, Shared::new);
+      lock(shared, job);
+      try {
+        if (!shared.closed) {
+          return open(shared, root, use, job);
+        }
+      } finally {
+        if (shared.users == 0 && !shared.closed) {
+          shared.leave();
+        }
+        shared.lock.unlock();
+      }
     }
-    FolderLock lock = FolderLock.acquire(disk, root, exclusive, instance);
+  }
+
+  private static void lock(Shared shared, Job job) throws LateException {
+    while (true) {
+      try {
+        if (shared.lock.tryLock(NAP_NANOS, TimeUnit.NANOSECONDS)) {
+          return;
+        }
+      } catch (InterruptedException e) {
+        // Nobody interrupts the threads of the store to any purpose.
+      }
+      job.requireInTime();
+    }
+  }
+
+  private static FileEngine open(Shared shared, Path root, Use use, Job job)
+      throws IOException, LateException {
+    Tuning tuning = use.tuning();
+    FileEngine engine = shared.engine;
+    FolderLock folder = shared.folder;
+    if (engine != null && folder != null) {
+      folder.requireShareable(use.exclusive());
+      begin(engine, tuning, job);
+      shared.users++;
+      return engine;
+    }
+    folder =
+        FolderLock.acquire(
+            use.disk(),
+            root,
+            shared.identity,
+            use.exclusive(),
+            use.instance(),
+            /* mayOnlyRead= */ tuning == null);
     try {
-      FileEngine engine =
+      engine =
           tuning == null
-              ? new FileEngine(disk, lock, job, /* lanes= */ 1, /* create= */ false)
-              : new FileEngine(disk, lock, job, tuning.lanes(), /* create= */ true);
+              ? new FileEngine(use.disk(), folder, job, /* lanes= */ 1, /* create= */ false)
+              : new FileEngine(use.disk(), folder, job, tuning.lanes(), /* create= */ true);
       try {
         begin(engine, tuning, job);
       } catch (IOException | LateException | RuntimeException | Error e) {
         engine.closeFiles();
         throw e;
       }
-      OPEN.put(root, new Shared(lock, engine));
-      return engine;
     } catch (IOException | LateException | RuntimeException | Error e) {
-      lock.close();
+      folder.close();
       throw e;
     }
+    shared.folder = folder;
+    shared.engine = engine;
+    shared.users = 1;
+    return engine;
   }
 
   private static void begin(FileEngine engine, @Nullable Tuning tuning, Job job)
@@ -114,29 +236,43 @@ final class Engines {
   }
 
   /**
-   * Returns the engine of a folder that is open.
+   * Returns the engine of a directory that is open.
    *
    * @throws IllegalStateException if it is not
    */
-  static synchronized FileEngine find(Path folder) {
-    try {
-      Shared shared = OPEN.get(folder.toRealPath());
-      if (shared != null) {
-        return shared.engine;
+  static FileEngine find(Path directory) {
+    for (Shared shared : OPEN.values()) {
+      FileEngine engine = shared.engine;
+      try {
+        if (engine != null && Files.isSameFile(engine.root(), directory)) {
+          return engine;
+        }
+      } catch (IOException e) {
+        throw new IllegalStateException(directory + " is not there", e);
       }
-    } catch (IOException e) {
-      throw new IllegalStateException(folder + " is not there", e);
     }
-    throw new IllegalStateException(folder + " is not open");
+    throw new IllegalStateException(directory + " is not open");
   }
 
-  /** Leaves a folder, and closes it if nobody else uses it; called by a thread of the store. */
-  static synchronized void close(FileEngine engine) {
-    Shared shared = OPEN.get(engine.root());
-    if (shared != null && shared.engine == engine && --shared.users == 0) {
-      OPEN.remove(engine.root());
-      engine.close();
-      shared.folder.close();
+  /** Leaves a store, and closes it if nobody else uses it; called by a thread of the store. */
+  static void close(FileEngine engine) {
+    Shared shared = OPEN.get(engine.identity());
+    if (shared == null) {
+      return;
+    }
+    shared.lock.lock();
+    try {
+      FolderLock folder = shared.folder;
+      if (shared.engine == engine && folder != null && --shared.users == 0) {
+        try {
+          engine.close();
+        } finally {
+          folder.close();
+          shared.leave();
+        }
+      }
+    } finally {
+      shared.lock.unlock();
     }
   }
 }

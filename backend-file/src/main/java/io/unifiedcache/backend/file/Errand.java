@@ -86,7 +86,8 @@ final class Errand implements AutoCloseable {
               } catch (IOException e) {
                 problem.set(new CacheException(Failures.codeOf(e), e.toString(), e));
               } catch (LateException e) {
-                // As the job says.
+                problem.set(
+                    new CacheException(FailureCode.TIMEOUT, String.valueOf(e.getMessage())));
               }
             });
     T answer = value.get();

@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
@@ -33,6 +34,7 @@ final class FileEngine {
   private static final Logger LOG = LoggerFactory.getLogger(FileEngine.class);
 
   private final Disk disk;
+  private final FolderLock folder;
   private final Path root;
   private final Segments segments;
   private final ExtentIo io;
@@ -57,20 +59,22 @@ final class FileEngine {
    * Opens a folder that this process has locked.
    *
    * @param lanes how many segments of this process are to be written at the same time
-   * @param create whether to make the folder a store if it is empty
+   * @param create whether to begin a log if none can be read
    * @throws IOException if the folder cannot be used, with a sentence that says why
    */
   FileEngine(Disk disk, FolderLock folder, Job job, int lanes, boolean create)
       throws IOException, LateException {
     this.disk = disk;
+    this.folder = folder;
     this.root = folder.root();
-    long self = ThreadLocalRandom.current().nextLong();
+    long self =
+        ThreadLocalRandom.current().nextLong(FolderLock.LEAST_WRITER, FolderLock.MOST_WRITER);
     extents = new Extents(lanes);
     index = new Index(extents, self);
-    segments = new Segments(disk, root);
+    segments = new Segments(disk, root, folder.access());
     io = new ExtentIo(segments);
     log = new SharedLog(disk, folder, self, segments, index, state, job, create);
-    space = new Space(log, disk, root, self, segments, index, extents, state);
+    space = new Space(log, disk, folder, self, segments, index, extents, state);
     upkeep = new Upkeep(log, space, index, state, root);
   }
 
@@ -97,18 +101,16 @@ final class FileEngine {
           || (segment >= 0 && !index.segments().containsKey(segment))
           || (number >= 0 && log.isOld(number))) {
         disk.delete(root.resolve(name));
-      } else if (FileNames.isWriter(name)) {
-        long writer = FileNames.asWriter(name);
-        if (!index.writers().contains(writer)) {
-          space.buryIfDead(writer);
-        }
       }
     }
   }
 
-  /** Tells whether others may have changed something. Any thread may ask, interrupted or not. */
-  boolean hasNews() {
-    return log.hasNews();
+  /**
+   * Returns whether it is known, without waiting for anything, that the index is what the log says.
+   * Any thread may ask, interrupted or not.
+   */
+  boolean isCurrent() {
+    return log.isCurrent();
   }
 
   /** Learns what others have changed. */
@@ -116,9 +118,33 @@ final class FileEngine {
     log.catchUp();
   }
 
-  /** Fails if the folder is no longer there, or does not answer. */
-  void probe() throws IOException {
-    log.probe();
+  /** What was seen of a store that was asked to show that it works. */
+  enum Probed {
+    /** Objects can be stored and read. */
+    WORKS,
+    /** Files of segments were gone, and their objects are forgotten. */
+    LOST_FILES,
+    /** No object can be stored, since the disk has less room than it is to be left. */
+    NO_ROOM
+  }
+
+  /**
+   * Does what a put does, but for the object.
+   *
+   * @throws IOException if that fails
+   */
+  Probed probe(Job job, Tuning tuning) throws IOException, LateException {
+    Probed[] seen = {Probed.WORKS};
+    log.publish(
+        job,
+        () -> {
+          if (!space.dropLost().isEmpty()) {
+            seen[0] = Probed.LOST_FILES;
+          } else if (!space.mayStore(tuning)) {
+            seen[0] = Probed.NO_ROOM;
+          }
+        });
+    return seen[0];
   }
 
   // Reading.
@@ -334,6 +360,7 @@ final class FileEngine {
 
   private void publish(List<StoredObject> objects, Published[] outcome, Tuning tuning)
       throws IOException {
+    requireFiles(objects);
     List<LogEntry> entries = new ArrayList<>();
     List<StoredObject> victims = new ArrayList<>();
     List<StoredObject> added = new ArrayList<>();
@@ -371,6 +398,20 @@ final class FileEngine {
         settled.signalAll();
       } finally {
         state.unlock();
+      }
+    }
+  }
+
+  /** Fails if segments that objects were written to have been deleted, and forgets those. */
+  private void requireFiles(List<StoredObject> objects) throws IOException {
+    Set<Integer> written = new TreeSet<>();
+    objects.forEach(object -> written.add(object.segment));
+    for (int segment : written) {
+      if (segments.isLost(segment)) {
+        throw new IOException(
+            "files that objects were written to are gone from %s: %s"
+                .formatted(
+                    root, space.dropLost().stream().map(FileNames::segment).sorted().toList()));
       }
     }
   }
@@ -539,9 +580,14 @@ final class FileEngine {
     return upkeep;
   }
 
-  /** Returns the folder. */
+  /** Returns the directory. */
   Path root() {
     return root;
+  }
+
+  /** Returns the identity of the file that makes it a store. */
+  Object identity() {
+    return folder.identity();
   }
 
   /** Closes the files; nobody uses the engine any more. */

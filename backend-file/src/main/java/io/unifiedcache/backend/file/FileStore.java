@@ -124,7 +124,7 @@ final class FileStore implements CacheStore {
     if (answer.get() instanceof FileEngine engine) {
       return new FileStore(engine, threads, tuning, capabilities(mode));
     }
-    threads.close();
+    threads.abandon();
     throw (CacheException) Objects.requireNonNull(answer.get());
   }
 
@@ -297,7 +297,7 @@ final class FileStore implements CacheStore {
 
   /** Pins objects, at once if nothing has to be waited for. */
   private Outcome<@Nullable StoredObject[]> pin(List<ObjectKey> keys, Deadline by) {
-    @Nullable StoredObject @Nullable [] pinned = engine.hasNews() ? null : engine.tryPin(keys);
+    @Nullable StoredObject @Nullable [] pinned = engine.isCurrent() ? engine.tryPin(keys) : null;
     if (pinned != null) {
       return new Outcome<>(pinned, FailureCode.INTERNAL, "none");
     }
@@ -418,23 +418,30 @@ final class FileStore implements CacheStore {
   public StoreHealth probe(Deadline by) {
     calls.enter(0);
     try {
-      Outcome<Boolean> served =
-          ask(
-              by,
-              job -> {
-                engine.probe();
-                return Boolean.TRUE;
-              });
-      if (served.value() == null) {
-        return new StoreHealth(
-            StoreHealth.State.DOWN,
-            served.why("the folder " + engine.root() + " does not serve").message());
-      }
-      StoreStats stats = stats();
-      return new StoreHealth(
-          StoreHealth.State.UP,
-          "%d objects with %d of %d bytes"
-              .formatted(stats.objects(), stats.liveBytes(), stats.capacityBytes()));
+      Outcome<FileEngine.Probed> served = ask(by, job -> engine.probe(job, tuning));
+      return switch (served.value()) {
+        case null ->
+            new StoreHealth(
+                StoreHealth.State.DOWN,
+                served.why("the directory " + engine.root() + " does not serve").message());
+        case WORKS -> {
+          StoreStats stats = stats();
+          yield new StoreHealth(
+              StoreHealth.State.UP,
+              "%d objects with %d of %d bytes"
+                  .formatted(stats.objects(), stats.liveBytes(), stats.capacityBytes()));
+        }
+        case LOST_FILES ->
+            new StoreHealth(
+                StoreHealth.State.DEGRADED,
+                "files of segments were deleted from %s, so that their objects are lost"
+                    .formatted(engine.root()));
+        case NO_ROOM ->
+            new StoreHealth(
+                StoreHealth.State.DOWN,
+                "no object can be stored, since the disk of %s has not more than the %,d bytes of min-free left"
+                    .formatted(engine.root(), tuning.minFree()));
+      };
     } finally {
       exit();
     }
@@ -574,25 +581,25 @@ final class FileStore implements CacheStore {
 
   private <T> Outcome<T> ask(Deadline by, Question<T> question) {
     AtomicReference<@Nullable T> value = new AtomicReference<>();
-    AtomicReference<@Nullable IOException> problem = new AtomicReference<>();
+    AtomicReference<@Nullable Exception> problem = new AtomicReference<>();
     Job job =
         threads.run(
             by,
             running -> {
               try {
                 value.set(question.ask(running));
-              } catch (IOException e) {
+              } catch (IOException | LateException e) {
                 problem.set(e);
-              } catch (LateException e) {
-                // As the job says.
               }
             });
-    IOException known = problem.get();
+    Exception known = problem.get();
     Throwable unforeseen = job.problem();
     if (job.isDone() && value.get() != null) {
       return new Outcome<>(value.get(), FailureCode.INTERNAL, "none");
+    } else if (known instanceof IOException e) {
+      return new Outcome<>(null, Failures.codeOf(e), e.toString());
     } else if (known != null) {
-      return new Outcome<>(null, Failures.codeOf(known), known.toString());
+      return new Outcome<>(null, FailureCode.TIMEOUT, String.valueOf(known.getMessage()));
     } else if (unforeseen != null) {
       return new Outcome<>(null, FailureCode.INTERNAL, unforeseen.toString());
     }
@@ -601,7 +608,7 @@ final class FileStore implements CacheStore {
 
   /** Learns what other processes have changed; returns why that failed, or null. */
   private @Nullable StoreFailure freshen(Deadline by) {
-    if (!engine.hasNews()) {
+    if (engine.isCurrent()) {
       return null;
     }
     Outcome<Boolean> done =

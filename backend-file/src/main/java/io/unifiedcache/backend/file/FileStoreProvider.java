@@ -10,6 +10,7 @@ import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreMaintenance;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -47,7 +48,9 @@ public final class FileStoreProvider implements CacheStoreProvider {
   }
 
   static final Option<String> ROOT =
-      Option.text("root", "The folder of the store; made if it is not there, for its owner alone.")
+      Option.text(
+              "root", "The directory of the store; made if it is not there, for its owner alone.")
+          .where("not empty, without NUL", path -> !path.isBlank() && path.indexOf(0) < 0)
           .asRequired();
 
   static final Option<Format> FORMAT =
@@ -59,7 +62,11 @@ public final class FileStoreProvider implements CacheStoreProvider {
           .withDefault(Format.SEGMENTS);
 
   static final Option<ByteSize> CAPACITY =
-      Option.bytes("capacity", "The most bytes that objects take, those of all processes together.")
+      Option.bytes(
+              "capacity",
+              "The most bytes that objects take, those of all processes together. The room of what"
+                  + " is evicted goes to the process that had stored it: one that comes late has"
+                  + " only segments of its own, until the other closes or ends.")
           .where(
               "from 4KiB to 64TiB",
               size -> size.bytes() >= 4 << 10 && size.bytes() <= Limits.MOST_CAPACITY)
@@ -81,7 +88,9 @@ public final class FileStoreProvider implements CacheStoreProvider {
               "segment",
               "The size of a segment file; more where the capacity would need more than 64 of"
                   + " them.")
-          .where("up to 1TiB", size -> size.bytes() <= 1L << 40)
+          .where(
+              "from 4MiB to 1TiB",
+              size -> size.bytes() >= Tuning.LEAST_SEGMENT && size.bytes() <= 1L << 40)
           .withDefault(ByteSize.parse("256MiB"));
 
   static final Option<Mode> MODE =
@@ -145,7 +154,7 @@ public final class FileStoreProvider implements CacheStoreProvider {
       requireFitsSglang(settings);
       return SglangStore.open(
           disk,
-          Path.of(settings.get(ROOT)),
+          root(settings),
           settings.get(MIN_FREE).bytes(),
           settings.get(DURABILITY) == Durability.FLUSH,
           Math.toIntExact(settings.get(IO_THREADS)),
@@ -176,7 +185,7 @@ public final class FileStoreProvider implements CacheStoreProvider {
   static FileStore openSegments(Disk disk, Settings settings, StoreContext context) {
     return FileStore.open(
         disk,
-        Path.of(settings.get(ROOT)),
+        root(settings),
         settings.get(MODE),
         tuning(settings),
         Math.toIntExact(settings.get(IO_THREADS)),
@@ -187,16 +196,29 @@ public final class FileStoreProvider implements CacheStoreProvider {
     if (settings.get(FORMAT) == Format.SGLANG) {
       requireFitsSglang(settings);
       return new SglangMaintenance(
-          disk, Path.of(settings.get(ROOT)), Math.toIntExact(settings.get(IO_THREADS)), context);
+          disk, root(settings), Math.toIntExact(settings.get(IO_THREADS)), context);
     }
     return new SegmentMaintenance(
         disk,
-        Path.of(settings.get(ROOT)),
+        root(settings),
         settings.get(MODE) == Mode.EXCLUSIVE,
         tuning(settings),
         settings.isSet(CAPACITY) ? Optional.of(settings.get(CAPACITY).bytes()) : Optional.empty(),
         Math.toIntExact(settings.get(IO_THREADS)),
         context);
+  }
+
+  /** Returns the directory, or refuses what no directory can be. */
+  private static Path root(Settings settings) {
+    try {
+      return Path.of(settings.get(ROOT));
+    } catch (InvalidPathException e) {
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "root=%s is no path: %s%s"
+              .formatted(settings.get(ROOT), e.getReason(), SglangNames.hintOnEncoding()),
+          e);
+    }
   }
 
   private static Tuning tuning(Settings settings) {

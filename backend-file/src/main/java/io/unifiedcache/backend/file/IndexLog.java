@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * One file of the index log, and how far it has been read.
  *
  * <p>See {@code docs/file-format.md}, section "Index log". Used by one thread at a time, but for
- * {@link #hasGrown}.
+ * {@link #isKnownToBeRead}.
  */
 final class IndexLog implements Closeable {
   private static final long MAGIC = 0x474f4c2d58445543L; // "CUDX-LOG"
@@ -47,13 +47,15 @@ final class IndexLog implements Closeable {
   /**
    * Opens a log.
    *
+   * @param access how it can be opened
    * @return null if there is no such file, or if its header is not right
    */
-  static @Nullable IndexLog open(Disk disk, Path path, long number, UUID store) throws IOException {
+  static @Nullable IndexLog open(Disk disk, Disk.Access access, Path path, long number, UUID store)
+      throws IOException {
     if (disk.size(path) < HEADER_BYTES) {
       return null;
     }
-    DiskFile file = disk.open(path, Disk.Access.WRITE);
+    DiskFile file = disk.open(path, access);
     try {
       ByteBuffer header = ByteBuffer.allocateDirect(HEADER_BYTES);
       file.readFully(header, 0);
@@ -121,7 +123,15 @@ final class IndexLog implements Closeable {
     position = end;
   }
 
-  /** Tells whether there may be something to read. Any thread may ask, interrupted or not. */
+  /**
+   * Returns whether it is known, without waiting for anything, that there is nothing to read. Any
+   * thread may ask, interrupted or not.
+   */
+  boolean isKnownToBeRead() {
+    return watch.isQuick() && !hasGrown();
+  }
+
+  /** Returns whether there may be something to read. */
   boolean hasGrown() {
     try {
       return watch.length() != position;

@@ -1,19 +1,22 @@
 package io.unifiedcache.backend.file;
 
+import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
+import io.unifiedcache.api.FailureCode;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,11 +39,31 @@ final class IoThreads implements AutoCloseable {
   private final AtomicBoolean hurried = new AtomicBoolean();
   private final ThreadPoolExecutor threads;
 
+  /**
+   * Starts the threads: all of them, so that no call fails later for want of one.
+   *
+   * @throws CacheException if they cannot be started
+   */
   IoThreads(int count, ThreadFactory factory) {
     this.count = count;
     threads =
         new ThreadPoolExecutor(
             count, count, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
+    int started = 0;
+    Throwable problem = null;
+    try {
+      started = threads.prestartAllCoreThreads();
+    } catch (RuntimeException | Error e) {
+      problem = e;
+    }
+    if (started < count) {
+      threads.shutdown();
+      throw new CacheException(
+          FailureCode.INTERNAL,
+          "a thread of the store cannot be started (io-threads=%d): %s"
+              .formatted(count, problem == null ? "its factory made none" : problem),
+          problem);
+    }
   }
 
   /** Returns how many there are. */
@@ -68,21 +91,26 @@ final class IoThreads implements AutoCloseable {
     try {
       threads.execute(
           () -> {
+            if (!job.begin()) {
+              return;
+            }
             try {
               work.accept(job);
             } catch (RuntimeException | Error e) {
-              LOG.warn("a call to the store ended unforeseen", e);
               job.fail(e);
+              warn("a call to the store ended unforeseen", e);
             } finally {
               job.end();
               LockSupport.unpark(caller);
             }
           });
-    } catch (RejectedExecutionException | OutOfMemoryError e) {
-      // No thread could be started, or the store has been closed for good.
-      job.fail(e);
-      job.end();
-      return job;
+    } catch (RuntimeException | Error e) {
+      // As where the store has been closed for good. It may be in the queue all the same.
+      if (job.begin()) {
+        job.fail(e);
+        job.end();
+        return job;
+      }
     }
     await(job, by, mayGiveUp);
     return job;
@@ -116,19 +144,30 @@ final class IoThreads implements AutoCloseable {
 
   /** Does something some time; false if it cannot be done. */
   boolean later(Runnable work) {
+    Job job = new Job();
     try {
       threads.execute(
           () -> {
-            try {
-              work.run();
-            } catch (RuntimeException | Error e) {
-              LOG.warn("the upkeep of the store ended unforeseen", e);
+            if (job.begin()) {
+              try {
+                work.run();
+              } catch (RuntimeException | Error e) {
+                warn("the upkeep of the store ended unforeseen", e);
+              }
             }
           });
       return true;
-    } catch (RejectedExecutionException | OutOfMemoryError e) {
-      LOG.debug("no upkeep", e);
-      return false;
+    } catch (RuntimeException | Error e) {
+      return !job.begin();
+    }
+  }
+
+  /** Logs, also where that fails: a thread that ended with it might not be replaced. */
+  private static void warn(String message, Throwable problem) {
+    try {
+      LOG.warn(message, problem);
+    } catch (RuntimeException | Error e) {
+      // There is no other place to tell of it.
     }
   }
 
@@ -138,7 +177,8 @@ final class IoThreads implements AutoCloseable {
    * have left of theirs.
    *
    * @param queues units that threads would hinder each other in, each in a queue of its own
-   * @param work does a unit; does not throw
+   * @param work does a unit; if it throws, the others are done all the same, and this throws the
+   *     first of it
    */
   <T> void share(List<List<T>> queues, Consumer<T> work) {
     Shared<T> shared = new Shared<>(queues, work);
@@ -146,8 +186,8 @@ final class IoThreads implements AutoCloseable {
     for (int i = 1; i < Math.min(count, units); i++) {
       try {
         threads.execute(shared::help);
-      } catch (RejectedExecutionException | OutOfMemoryError e) {
-        LOG.debug("no help", e);
+      } catch (RuntimeException | Error e) {
+        // Then this thread does all of it.
         break;
       }
     }
@@ -166,6 +206,7 @@ final class IoThreads implements AutoCloseable {
     private final Thread leader = Thread.currentThread();
     private final AtomicInteger workers = new AtomicInteger();
     private final AtomicInteger helping = new AtomicInteger();
+    private final AtomicReference<@Nullable Throwable> problem = new AtomicReference<>();
 
     Shared(List<List<T>> queues, Consumer<T> work) {
       this.queues = queues;
@@ -177,6 +218,12 @@ final class IoThreads implements AutoCloseable {
       work();
       while (helping.get() > 0) {
         LockSupport.parkNanos(this, LONGEST_NAP);
+      }
+      switch (problem.get()) {
+        case null -> {}
+        case Error error -> throw error;
+        case RuntimeException exception -> throw exception;
+        case Throwable other -> throw new IllegalStateException(other);
       }
     }
 
@@ -198,7 +245,11 @@ final class IoThreads implements AutoCloseable {
         List<T> units = queues.get(queue);
         int unit;
         while ((unit = next.getAndIncrement(queue)) < units.size()) {
-          work.accept(units.get(unit));
+          try {
+            work.accept(units.get(unit));
+          } catch (RuntimeException | Error e) {
+            problem.compareAndSet(null, e);
+          }
         }
       }
     }
@@ -207,6 +258,11 @@ final class IoThreads implements AutoCloseable {
   /** Makes all calls late. */
   void hurry() {
     hurried.set(true);
+  }
+
+  /** Ends the threads once they have done what they were given, without waiting for that. */
+  void abandon() {
+    threads.shutdown();
   }
 
   /** Ends the threads, waiting a bounded time for what they are doing. */

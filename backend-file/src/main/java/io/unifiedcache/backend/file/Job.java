@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 final class Job {
   private final CompletableFuture<Void> released = new CompletableFuture<>();
   private final AtomicBoolean hurried;
+  private final AtomicBoolean begun = new AtomicBoolean();
   private volatile boolean late;
   private volatile @Nullable Throwable problem;
 
@@ -29,6 +30,15 @@ final class Job {
   /** Tells whether the caller's deadline has passed, so that nothing new is to be begun. */
   boolean isLate() {
     return late || hurried.get();
+  }
+
+  /**
+   * Begins the work, or sees to it that it is never begun: whoever is first decides.
+   *
+   * @return whether this was first
+   */
+  boolean begin() {
+    return begun.compareAndSet(false, true);
   }
 
   /** Says that the caller's deadline has passed. */
@@ -71,7 +81,12 @@ final class Job {
     private static final long serialVersionUID = 1;
 
     LateException() {
-      super("the deadline passed first", null, false, false);
+      this("the deadline passed first");
+    }
+
+    /** Creates one that says what was waited for. */
+    LateException(String message) {
+      super(message, null, false, false);
     }
   }
 }

@@ -21,13 +21,22 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The files of the operating system. */
 final class LocalDisk implements Disk {
+  /**
+   * File systems that tell the size of an open file from memory, whatever becomes of their devices.
+   * Others may ask a server for it, or a program.
+   */
+  private static final Set<String> QUICK =
+      Set.of("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "ramfs", "overlay");
+
   @Override
   public DiskFile open(Path path, Access access) throws IOException {
     Set<OpenOption> options = new HashSet<>();
@@ -47,12 +56,11 @@ final class LocalDisk implements Disk {
         access == Access.NEW ? new FileAttribute<?>[0] : ownerOnly(path, "rw-------");
     FileChannel channel = FileChannel.open(path, options, attributes);
     try {
-      if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
-        throw Files.notExists(path, LinkOption.NOFOLLOW_LINKS)
-            ? new NoSuchFileException(path.toString(), null, "deleted while it was opened")
-            : new FileSystemException(path.toString(), null, "is not a regular file");
+      BasicFileAttributes opened = attributes(path);
+      if (!opened.isRegularFile()) {
+        throw new FileSystemException(path.toString(), null, "is not a regular file");
       }
-      return new LocalFile(channel);
+      return new LocalFile(channel, identity(path, opened));
     } catch (IOException | RuntimeException e) {
       channel.close();
       throw e;
@@ -64,9 +72,15 @@ final class LocalDisk implements Disk {
     if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
       throw new NoSuchFileException(path.toString());
     }
+    boolean quick = isQuick(path);
     // Unlike a channel, it is not closed when a thread that asks it is interrupted.
     RandomAccessFile file = new RandomAccessFile(path.toFile(), "r");
     return new Watch() {
+      @Override
+      public boolean isQuick() {
+        return quick;
+      }
+
       @Override
       public long length() throws IOException {
         return file.length();
@@ -77,6 +91,15 @@ final class LocalDisk implements Disk {
         file.close();
       }
     };
+  }
+
+  private static boolean isQuick(Path path) {
+    try {
+      return QUICK.contains(Files.getFileStore(path).type());
+    } catch (IOException e) {
+      // As where the list of mounted file systems cannot be read.
+      return false;
+    }
   }
 
   /** Returns permissions for the owner alone, where the file system knows such. */
@@ -117,12 +140,31 @@ final class LocalDisk implements Disk {
   @Override
   public long size(Path path) throws IOException {
     try {
-      BasicFileAttributes attributes =
-          Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+      BasicFileAttributes attributes = attributes(path);
       return attributes.isRegularFile() ? attributes.size() : -1;
     } catch (NoSuchFileException e) {
       return -1;
     }
+  }
+
+  @Override
+  public @Nullable Object identity(Path path) throws IOException {
+    try {
+      BasicFileAttributes attributes = attributes(path);
+      return attributes.isRegularFile() ? identity(path, attributes) : null;
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+  }
+
+  private static BasicFileAttributes attributes(Path path) throws IOException {
+    return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** Where files have no numbers, a file is known by its name. */
+  private static Object identity(Path path, BasicFileAttributes attributes) {
+    Object key = attributes.fileKey();
+    return key == null ? path.toString() : key;
   }
 
   @Override
@@ -162,10 +204,17 @@ final class LocalDisk implements Disk {
   private static final class LocalFile implements DiskFile {
     private final FileChannel channel;
 
-    private @Nullable FileLock lock;
+    private final Object identity;
+    private final Map<Long, FileLock> locks = new HashMap<>();
 
-    LocalFile(FileChannel channel) {
+    LocalFile(FileChannel channel, Object identity) {
       this.channel = channel;
+      this.identity = identity;
+    }
+
+    @Override
+    public Object identity() {
+      return identity;
     }
 
     @Override
@@ -194,19 +243,21 @@ final class LocalDisk implements Disk {
     }
 
     @Override
-    public synchronized boolean tryLock(boolean shared) throws IOException {
+    public synchronized boolean tryLock(long position, boolean shared) throws IOException {
       try {
-        lock = channel.tryLock(0, Long.MAX_VALUE, shared);
+        FileLock lock = channel.tryLock(position, 1, shared);
+        if (lock != null) {
+          locks.put(position, lock);
+        }
+        return lock != null;
       } catch (OverlappingFileLockException e) {
         throw new IOException("somebody else in this JVM has locked the file", e);
       }
-      return lock != null;
     }
 
     @Override
-    public synchronized void unlock() throws IOException {
-      FileLock held = lock;
-      lock = null;
+    public synchronized void unlock(long position) throws IOException {
+      FileLock held = locks.remove(position);
       if (held != null) {
         held.release();
       }

@@ -13,17 +13,24 @@ final class Segments implements Closeable {
 
   private final Disk disk;
   private final Path root;
+  private final Disk.Access access;
   private final Map<Integer, DiskFile> open = new ConcurrentHashMap<>();
 
-  Segments(Disk disk, Path root) {
+  /**
+   * Creates the files of a store, none of which is open.
+   *
+   * @param access how segments can be opened that are there
+   */
+  Segments(Disk disk, Path root, Disk.Access access) {
     this.disk = disk;
     this.root = root;
+    this.access = access;
   }
 
   /** Returns a segment that is there, to be read, and written if it is this process's own. */
   DiskFile file(int segment) throws IOException {
     DiskFile file = open.get(segment);
-    return file != null ? file : open(segment, Disk.Access.WRITE);
+    return file != null ? file : open(segment, access);
   }
 
   /** Makes a segment. */
@@ -35,6 +42,16 @@ final class Segments implements Closeable {
   /** Returns the size of the file of a segment, or -1 if there is none. */
   long size(int segment) throws IOException {
     return disk.size(path(segment));
+  }
+
+  /**
+   * Returns whether the file of a segment has been deleted, or another one put in its place, since
+   * it was opened.
+   */
+  boolean isLost(int segment) throws IOException {
+    DiskFile file = open.get(segment);
+    Object now = disk.identity(path(segment));
+    return now == null || (file != null && !file.identity().equals(now));
   }
 
   private synchronized DiskFile open(int segment, Disk.Access access) throws IOException {

@@ -67,10 +67,10 @@ final class SglangFolder implements Closeable {
    * @throws IOException if it cannot be used, with a sentence that says why
    */
   static SglangFolder open(Disk disk, Path folder, long minFree, boolean flush) throws IOException {
-    LocalDisk.makeFolder(folder);
+    Engines.makeDirectory(folder);
     Path root = folder.toRealPath();
     if (disk.size(root.resolve(Superblock.NAME)) >= 0) {
-      throw new IOException("it is a store of format segments, not sglang");
+      throw Engines.refused(folder, "it is a store of format segments, not sglang");
     }
     Path begun = root.resolve(BEGUN);
     LocalDisk.makeFolder(begun);
@@ -96,7 +96,7 @@ final class SglangFolder implements Closeable {
     DiskFile lock = null;
     try {
       lock = disk.open(path, Disk.Access.CREATE);
-      if (lock.tryLock(/* shared= */ false) && disk.size(path) >= 0) {
+      if (lock.tryLock(0, /* shared= */ false) && disk.size(path) >= 0) {
         SglangFolder begun = new SglangFolder(disk, root, minFree, flush, writer, lock);
         begun.deleteLeftovers();
         opened = begun;
@@ -132,7 +132,7 @@ final class SglangFolder implements Closeable {
   private void deleteIfDead(String other, List<String> names) throws IOException {
     Path path = begun.resolve(other + LOCK);
     try (DiskFile otherLock = disk.open(path, Disk.Access.WRITE)) {
-      if (otherLock.tryLock(/* shared= */ false)) {
+      if (otherLock.tryLock(0, /* shared= */ false)) {
         for (String name : names) {
           if (name.startsWith(other + "-")) {
             boolean unused = disk.delete(begun.resolve(name));
@@ -329,6 +329,11 @@ final class SglangFolder implements Closeable {
       }
     }
     return keys;
+  }
+
+  /** Returns how many bytes the file system is left. */
+  long minFree() {
+    return minFree;
   }
 
   /** Returns how many bytes the file system has left. */

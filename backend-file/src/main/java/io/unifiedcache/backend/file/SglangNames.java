@@ -47,6 +47,18 @@ final class SglangNames {
         : name.append(ELSE).toString();
   }
 
+  /**
+   * Returns what to do where the characters of a name are not among those that this JVM can write
+   * in names of files; empty where it can write all.
+   */
+  static String hintOnEncoding() {
+    String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
+    return encoding.equals("UTF-8")
+        ? ""
+        : " (this JVM writes names of files in %s: start it in a locale of UTF-8, as with LC_ALL=C.UTF-8)"
+            .formatted(encoding);
+  }
+
   /** Returns the key of the object whose file has this name, null if it is no object's. */
   static @Nullable ObjectKey key(String name) {
     StringBuilder key = new StringBuilder(name.length());

@@ -105,6 +105,8 @@ final class SglangStore implements CacheStore {
                 if (!answer.compareAndSet(null, folder)) {
                   close(folder);
                 }
+              } catch (CacheException e) {
+                answer.compareAndSet(null, e);
               } catch (IOException e) {
                 answer.compareAndSet(null, Engines.unusable(root, e));
               }
@@ -122,7 +124,7 @@ final class SglangStore implements CacheStore {
     if (answer.get() instanceof SglangFolder folder) {
       return new SglangStore(folder, threads);
     }
-    threads.close();
+    threads.abandon();
     throw answer.get() instanceof CacheException e
         ? e
         : new CacheException(FailureCode.INTERNAL, "no answer");
@@ -395,8 +397,12 @@ final class SglangStore implements CacheStore {
                 folder.probe();
                 return folder.usableBytes();
               });
-      return new StoreHealth(
-          StoreHealth.State.UP, "%,d bytes are free on the disk".formatted(free));
+      return free > folder.minFree()
+          ? new StoreHealth(StoreHealth.State.UP, "%,d bytes are free on the disk".formatted(free))
+          : new StoreHealth(
+              StoreHealth.State.DOWN,
+              "no object can be stored, since the disk of %s has %,d bytes free, of which min-free keeps %,d"
+                  .formatted(folder.root(), free, folder.minFree()));
     } catch (CacheException e) {
       return new StoreHealth(StoreHealth.State.DOWN, folder.root() + ": " + e.getMessage());
     } finally {
@@ -453,14 +459,12 @@ final class SglangStore implements CacheStore {
     for (int i = 0; i < paths.length; i++) {
       paths[i] = folder.path(keys.get(i));
       if (paths[i] == null) {
-        batch.fail(
-            i,
-            StoreFailure.of(
-                FailureCode.REFUSED,
-                Limits.about(
-                    keys.get(i),
-                    "the key makes no file name of at most %d bytes (keyBytes is %d)"
-                        .formatted(SglangNames.MOST_BYTES, LIMITS.keyBytes()))));
+        String why =
+            SglangNames.of(keys.get(i)) == null
+                ? "the key makes no file name of at most %d bytes (keyBytes is %d)"
+                    .formatted(SglangNames.MOST_BYTES, LIMITS.keyBytes())
+                : "no file can have its characters in its name" + SglangNames.hintOnEncoding();
+        batch.fail(i, StoreFailure.of(FailureCode.REFUSED, Limits.about(keys.get(i), why)));
       }
     }
     return paths;

@@ -26,6 +26,14 @@ import org.slf4j.LoggerFactory;
 final class SharedLog implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(SharedLog.class);
 
+  /** How often a log is looked for that others may be leaving for the next one. */
+  private static final int MOST_ATTEMPTS = 10;
+
+  /**
+   * How long to wait for the right to tell a torn end of the log from one that is being written.
+   */
+  private static final long PATIENCE = TimeUnit.SECONDS.toNanos(1);
+
   private static final long LOG_SLACK = 4L << 20;
   private static final long LEAST_NAP = TimeUnit.MICROSECONDS.toNanos(20);
   private static final long MOST_NAP = TimeUnit.MILLISECONDS.toNanos(2);
@@ -55,8 +63,7 @@ final class SharedLog implements Closeable {
    * @param self this process, as a writer
    * @param index is told what the log says
    * @param state guards the index
-   * @param create whether to make the folder a store if it is empty, and to begin a log if none can
-   *     be read
+   * @param create whether to begin a log if none can be read
    * @throws IOException if the folder cannot be used, with a sentence that says why
    */
   SharedLog(
@@ -76,35 +83,43 @@ final class SharedLog implements Closeable {
     this.segments = segments;
     this.index = index;
     this.state = state;
+    store = folder.store();
+    if (!create) {
+      log = findAmongWriters();
+      return;
+    }
     lockPublishing(job);
     try {
-      UUID found = Superblock.read(disk, root);
-      if (found == null && !create) {
-        throw new IOException("it is no unified-cache store: it has no file " + Superblock.NAME);
-      }
-      store = found == null ? Superblock.create(disk, root) : found;
-      log = load(create);
+      log = load();
     } finally {
       unlockPublishing();
     }
   }
 
+  /** Finds the log that all follow, while others may be leaving it for the next one. */
+  private IndexLog findAmongWriters() throws IOException {
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      IndexLog found = findLog();
+      if (found != null) {
+        return found;
+      }
+    }
+    throw new IOException(
+        "none of its index logs can be read, so that its objects are lost: whoever opens the"
+            + " store begins a new one");
+  }
+
   /** Finds the log that all follow, or begins one. */
-  private IndexLog load(boolean create) throws IOException {
+  private IndexLog load() throws IOException {
     IndexLog found = findLog();
     if (found != null) {
       return found;
-    }
-    if (!create) {
-      throw new IOException(
-          "none of its index logs can be read, so that its objects are lost: whoever opens the"
-              + " store begins a new one");
     }
     long number = 1 + logs().stream().reduce((a, b) -> b).orElse(0L);
     Path path = root.resolve(FileNames.log(number));
     IndexLog.write(disk, path, number, store, index.snapshot().iterator(), /* flush= */ true);
     disk.forceNames(root);
-    IndexLog begun = IndexLog.open(disk, path, number, store);
+    IndexLog begun = IndexLog.open(disk, folder.access(), path, number, store);
     if (begun == null) {
       throw new IOException("the index log " + path + " is not what was just written");
     }
@@ -114,7 +129,8 @@ final class SharedLog implements Closeable {
   /** Returns the lowest log that is right: a higher one was begun and never taken into use. */
   private @Nullable IndexLog findLog() throws IOException {
     for (long number : logs()) {
-      IndexLog found = IndexLog.open(disk, root.resolve(FileNames.log(number)), number, store);
+      IndexLog found =
+          IndexLog.open(disk, folder.access(), root.resolve(FileNames.log(number)), number, store);
       if (found != null) {
         return found;
       }
@@ -132,14 +148,18 @@ final class SharedLog implements Closeable {
     return numbers;
   }
 
-  /** Tells whether others may have changed something. Any thread may ask, interrupted or not. */
-  boolean hasNews() {
-    return log.hasGrown();
+  /**
+   * Returns whether it is known, without waiting for anything, that the index is what the log says.
+   * Any thread may ask, interrupted or not.
+   */
+  boolean isCurrent() {
+    return folder.wasSame() && log.isKnownToBeRead();
   }
 
   /** Learns what others have changed. */
   void catchUp() throws IOException {
-    if (!hasNews()) {
+    folder.requireSame();
+    if (!log.hasGrown()) {
       return;
     }
     try {
@@ -231,7 +251,7 @@ final class SharedLog implements Closeable {
    * end is torn.
    */
   private boolean reload() throws IOException {
-    for (int attempt = 0; attempt < 10; attempt++) {
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       Index fresh = new Index(new Extents(1), self);
       boolean[] clean = new boolean[1];
       IndexLog found = readAll(fresh, clean);
@@ -272,7 +292,9 @@ final class SharedLog implements Closeable {
   }
 
   private @Nullable IndexLog open(LogEntry.Continued to) throws IOException {
-    IndexLog opened = IndexLog.open(disk, root.resolve(FileNames.log(to.log())), to.log(), store);
+    IndexLog opened =
+        IndexLog.open(
+            disk, folder.access(), root.resolve(FileNames.log(to.log())), to.log(), store);
     if (opened != null) {
       opened.skipTo(to.snapshotEnd());
     }
@@ -340,19 +362,36 @@ final class SharedLog implements Closeable {
   }
 
   private void lockPublishing(Job job) throws IOException, LateException {
+    if (!tryLockPublishing(job, Long.MAX_VALUE)) {
+      throw new IOException("the index is being changed by " + folder.publisher());
+    }
+  }
+
+  /**
+   * Keeps all others from changing the index.
+   *
+   * @return false if another process did not let it within so many nanoseconds
+   */
+  private boolean tryLockPublishing(Job job, long patience) throws IOException, LateException {
     while (!tryPublishing()) {
       job.requireInTime();
     }
+    boolean locked = false;
     try {
       long nap = LEAST_NAP;
-      while (!folder.tryLockPublishing()) {
-        job.requireInTime();
+      long begin = System.nanoTime();
+      while (!(locked = folder.tryLockPublishing()) && System.nanoTime() - begin < patience) {
+        if (job.isLate()) {
+          throw new LateException("the index is being changed by " + folder.publisher());
+        }
         LockSupport.parkNanos(nap);
         nap = Math.min(2 * nap, MOST_NAP);
       }
-    } catch (IOException | LateException | RuntimeException | Error e) {
-      publishing.unlock();
-      throw e;
+      return locked;
+    } finally {
+      if (!locked) {
+        publishing.unlock();
+      }
     }
   }
 
@@ -460,7 +499,7 @@ final class SharedLog implements Closeable {
           IndexLog.write(disk, temporary, number, store, snapshot.iterator(), /* flush= */ true);
       disk.move(temporary, path);
       disk.forceNames(root);
-      IndexLog next = IndexLog.open(disk, path, number, store);
+      IndexLog next = IndexLog.open(disk, folder.access(), path, number, store);
       if (next == null) {
         throw new IOException("the index log " + path + " is not what was just written");
       }
@@ -481,17 +520,28 @@ final class SharedLog implements Closeable {
 
   /** Returns how many bytes behind the last frame of the log are none, as of a crash or damage. */
   long unreadableBytes(Job job) throws IOException, LateException {
-    lockPublishing(job);
+    if (readToEnd() == 0 || folder.access() == Disk.Access.READ) {
+      return readToEnd();
+    }
+    // A frame may be being written just now, also by a process that was halted while it did so.
+    if (!tryLockPublishing(job, PATIENCE)) {
+      LOG.info("the end of the log of {} is being written by {}", root, folder.publisher());
+      return 0;
+    }
     try {
-      following.lock();
-      try {
-        boolean unused = follow();
-        return Math.max(0, disk.size(root.resolve(FileNames.log(log.number()))) - log.position());
-      } finally {
-        following.unlock();
-      }
+      return readToEnd();
     } finally {
       unlockPublishing();
+    }
+  }
+
+  private long readToEnd() throws IOException {
+    following.lock();
+    try {
+      boolean unused = follow();
+      return Math.max(0, disk.size(root.resolve(FileNames.log(log.number()))) - log.position());
+    } finally {
+      following.unlock();
     }
   }
 
@@ -500,17 +550,14 @@ final class SharedLog implements Closeable {
     return store;
   }
 
+  /** Returns which process has changed the log last, or is at it. */
+  String publisher() {
+    return folder.publisher();
+  }
+
   /** Returns the name of the log's file. */
   String fileName() {
     return FileNames.log(log.number());
-  }
-
-  /** Fails if the log or the folder is no longer there, or does not answer. */
-  void probe() throws IOException {
-    catchUp();
-    if (disk.size(root.resolve(Superblock.NAME)) < 0) {
-      throw new IOException("its file " + Superblock.NAME + " is gone");
-    }
   }
 
   @Override

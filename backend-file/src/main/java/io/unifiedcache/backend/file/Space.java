@@ -3,11 +3,11 @@ package io.unifiedcache.backend.file;
 import io.unifiedcache.backend.file.Job.LateException;
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +28,7 @@ final class Space implements Closeable {
 
   private final SharedLog log;
   private final Disk disk;
+  private final FolderLock folder;
   private final Path root;
   private final long self;
   private final Segments segments;
@@ -35,13 +36,13 @@ final class Space implements Closeable {
   private final Extents extents;
   private final ReentrantLock state;
 
-  /** Tells others that this process lives; locked while it has segments. */
-  private @Nullable DiskFile writerLock;
+  /** Whether others are told that this process lives, as they are while it has segments. */
+  private boolean writing;
 
   Space(
       SharedLog log,
       Disk disk,
-      Path root,
+      FolderLock folder,
       long self,
       Segments segments,
       Index index,
@@ -49,7 +50,8 @@ final class Space implements Closeable {
       ReentrantLock state) {
     this.log = log;
     this.disk = disk;
-    this.root = root;
+    this.folder = folder;
+    this.root = folder.root();
     this.self = self;
     this.segments = segments;
     this.index = index;
@@ -149,15 +151,10 @@ final class Space implements Closeable {
   }
 
   private void lockWriter() throws IOException {
-    if (writerLock != null) {
-      return;
+    if (!writing) {
+      folder.lockWriter(self);
+      writing = true;
     }
-    DiskFile lock = disk.open(root.resolve(FileNames.writer(self)), Disk.Access.CREATE);
-    if (!lock.tryLock(/* shared= */ false)) {
-      lock.close();
-      throw new IOException("the lock of a writer that nobody can know is taken");
-    }
-    writerLock = lock;
   }
 
   /**
@@ -169,7 +166,7 @@ final class Space implements Closeable {
     Map<Integer, Long> orphans = new LinkedHashMap<>();
     List<LogEntry> entries = new ArrayList<>();
     for (long writer : index.writers()) {
-      if (buryIfDead(writer)) {
+      if (isDead(writer)) {
         index
             .segments()
             .forEach(
@@ -212,35 +209,9 @@ final class Space implements Closeable {
     return true;
   }
 
-  /** Tells whether a writer is dead, and deletes its lock if so. */
-  boolean buryIfDead(long writer) throws IOException {
-    return isDead(writer, /* bury= */ true);
-  }
-
-  /** Tells whether a writer that has segments is dead. */
+  /** Returns whether a writer that has segments is dead. */
   boolean isDead(long writer) throws IOException {
-    return isDead(writer, /* bury= */ false);
-  }
-
-  private boolean isDead(long writer, boolean bury) throws IOException {
-    if (writer == self) {
-      return false;
-    }
-    Path path = root.resolve(FileNames.writer(writer));
-    if (disk.size(path) < 0) {
-      return true;
-    }
-    try (DiskFile lock = disk.open(path, Disk.Access.WRITE)) {
-      if (!lock.tryLock(/* shared= */ false)) {
-        return false;
-      }
-      if (bury) {
-        disk.delete(path);
-      }
-      return true;
-    } catch (NoSuchFileException e) {
-      return true;
-    }
+    return writer != self && !folder.isAlive(writer);
   }
 
   /** Evicts objects of this process's own segments until there is a place for so many bytes. */
@@ -328,28 +299,54 @@ final class Space implements Closeable {
     }
   }
 
-  /** Forgets objects whose files are gone or too short; no object is read. */
-  void dropLost() throws IOException {
+  /**
+   * Forgets objects whose files are gone or too short; no object is read.
+   *
+   * @return the segments whose files are gone
+   */
+  Set<Integer> dropLost() throws IOException {
     Map<Integer, Long> sizes = new HashMap<>();
+    Set<Integer> gone = new HashSet<>();
     for (int number : List.copyOf(index.segments().keySet())) {
-      sizes.put(number, segments.size(number));
+      if (segments.isLost(number)) {
+        gone.add(number);
+      } else {
+        sizes.put(number, segments.size(number));
+      }
     }
     List<LogEntry> lost = new ArrayList<>();
-    for (StoredObject object = index.oldest(); object != null; object = object.newer) {
-      if (object.end() > sizes.getOrDefault(object.segment, -1L)) {
-        lost.add(new LogEntry.Remove(object.key, object.generation, /* evicted= */ false));
+    state.lock();
+    try {
+      for (StoredObject object = index.oldest(); object != null; object = object.newer) {
+        if (object.end() > sizes.getOrDefault(object.segment, -1L)) {
+          lost.add(new LogEntry.Remove(object.key, object.generation, /* evicted= */ false));
+        }
       }
+    } finally {
+      state.unlock();
     }
     if (!lost.isEmpty()) {
       LOG.warn("{} objects of {} are lost: their segment files are gone or cut", lost.size(), root);
     }
-    sizes.forEach(
-        (number, size) -> {
-          if (size < 0) {
-            lost.add(new LogEntry.Gone(number));
-          }
-        });
+    gone.forEach(number -> lost.add(new LogEntry.Gone(number)));
     log.change(lost, /* flush= */ false);
+    for (int number : gone) {
+      segments.forget(number);
+    }
+    return gone;
+  }
+
+  /** Returns whether an object may find room, be it that of others. */
+  boolean mayStore(Tuning tuning) {
+    if (disk.usableBytes(root) > tuning.minFree()) {
+      return true;
+    }
+    state.lock();
+    try {
+      return extents.largest() > 0;
+    } finally {
+      state.unlock();
+    }
   }
 
   /** Does not use more of the disk, which is full, but the room of objects that are evicted. */
@@ -370,12 +367,9 @@ final class Space implements Closeable {
   /** Gives up the segments of this process to whoever needs them. */
   @Override
   public void close() throws IOException {
-    DiskFile lock = writerLock;
-    writerLock = null;
-    if (lock != null) {
-      try (lock) {
-        disk.delete(root.resolve(FileNames.writer(self)));
-      }
+    if (writing) {
+      writing = false;
+      folder.unlockWriter(self);
     }
   }
 }

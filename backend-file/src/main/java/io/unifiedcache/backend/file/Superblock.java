@@ -4,75 +4,103 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.zip.CRC32C;
-import org.jspecify.annotations.Nullable;
 
 /**
- * The file that makes a folder a store: what it is, the version of its format, its own name.
+ * The beginning of the file that makes a directory a store: what it is, the version of its format,
+ * its own name. {@link FolderLock} has what else is in the file.
  *
  * <p>See {@code docs/file-format.md}, section "Superblock".
  */
 final class Superblock {
   static final String NAME = "unified-cache.store";
 
-  /** Raised with every change that an older program could misunderstand. */
-  static final int VERSION = 1;
+  /** Raised with every change that another program could misunderstand. */
+  static final int VERSION = 2;
+
+  /** The bytes of the file, of which the first {@link #BYTES} are the superblock. */
+  static final int FILE_BYTES = 8192;
+
+  static final int BYTES = 64;
 
   private static final long MAGIC = 0x45484341432d4355L; // "UC-CACHE"
-  private static final int BYTES = 64;
 
   private Superblock() {}
 
   /**
-   * Reads it.
+   * Returns the name of the store.
    *
-   * @return the name of the store; null if there is no such file
-   * @throws IOException that says in a sentence why the folder is refused
+   * @param block the first bytes of the file, fewer than {@link #BYTES} if it has no more
+   * @throws IOException that says in a sentence why the directory is refused
    */
-  static @Nullable UUID read(Disk disk, Path root) throws IOException {
-    Path path = root.resolve(NAME);
-    long size = disk.size(path);
-    if (size < 0) {
-      return null;
-    }
-    ByteBuffer block = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    if (size >= BYTES) {
-      try (DiskFile file = disk.open(path, Disk.Access.READ)) {
-        file.readFully(block, 0);
-      }
-      block.flip();
-    }
-    if (size < BYTES || block.getLong(0) != MAGIC) {
+  static UUID store(ByteBuffer block) throws IOException {
+    ByteBuffer bytes = block.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    if (bytes.limit() < BYTES || bytes.getLong(0) != MAGIC) {
       throw new IOException("its file " + NAME + " is none of a unified-cache store");
     }
-    int version = block.getInt(8);
-    if (version > VERSION) {
+    if (bytes.getInt(BYTES - 4) != sum(bytes)) {
       throw new IOException(
-          "its format has version %d, and this program knows version %d"
-              .formatted(version, VERSION));
+          "its file " + NAME + " is damaged, or of a format that this program does not know");
     }
-    if (block.getInt(BYTES - 4) != sum(block)) {
-      throw new IOException("its file " + NAME + " is damaged");
+    int version = bytes.getInt(8);
+    if (version != VERSION) {
+      throw new UnknownVersionException(version);
     }
-    return new UUID(block.getLong(16), block.getLong(24));
+    return new UUID(bytes.getLong(16), bytes.getLong(24));
   }
 
-  /** Writes it, in one step. */
-  static UUID create(Disk disk, Path root) throws IOException {
-    UUID store = UUID.randomUUID();
-    ByteBuffer block = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    block.putLong(0, MAGIC).putInt(8, VERSION);
-    block.putLong(16, store.getMostSignificantBits()).putLong(24, store.getLeastSignificantBits());
-    block.putInt(BYTES - 4, sum(block));
-    Path temporary = root.resolve(NAME + FileNames.TEMPORARY);
-    try (DiskFile file = disk.open(temporary, Disk.Access.CREATE)) {
-      file.writeFully(block, 0);
-      file.force();
+  /** A store has a format that this program does not know. */
+  static final class UnknownVersionException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    UnknownVersionException(int version) {
+      super(
+          "its format has version %d, and this program knows version %d alone"
+              .formatted(version, VERSION));
     }
-    disk.move(temporary, root.resolve(NAME));
-    disk.forceNames(root);
-    return store;
+  }
+
+  /**
+   * Makes a directory a store, in one step, unless another process is first.
+   *
+   * <p>The file is whole and closed before it has its name: nobody can have locked what is closed
+   * here.
+   */
+  static void create(Disk disk, Path root) throws IOException {
+    UUID store = UUID.randomUUID();
+    ByteBuffer file = ByteBuffer.allocateDirect(FILE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    file.putLong(0, MAGIC).putInt(8, VERSION);
+    file.putLong(16, store.getMostSignificantBits()).putLong(24, store.getLeastSignificantBits());
+    file.putInt(BYTES - 4, sum(file));
+    String unique = String.format(Locale.ROOT, ".%016x", ThreadLocalRandom.current().nextLong());
+    Path temporary = root.resolve(NAME + unique + FileNames.TEMPORARY);
+    Path name = root.resolve(NAME);
+    try {
+      try (DiskFile begun = disk.open(temporary, Disk.Access.CREATE)) {
+        begun.writeFully(file, 0);
+        begun.force();
+      }
+      giveName(disk, temporary, name);
+      disk.forceNames(root);
+    } finally {
+      boolean unused = disk.delete(temporary);
+    }
+  }
+
+  private static void giveName(Disk disk, Path temporary, Path name) throws IOException {
+    try {
+      boolean unused = disk.link(temporary, name);
+    } catch (IOException e) {
+      if (disk.identity(name) != null) {
+        return;
+      }
+      // The file system has no hard links. Where two processes do this at once, the first is told
+      // that its file has been replaced.
+      disk.move(temporary, name);
+    }
   }
 
   private static int sum(ByteBuffer block) {

@@ -31,6 +31,7 @@ record Survey(List<StoredObject> objects, SequencedMap<String, String> details) 
     details.put(
         "index log",
         "%s, %s".formatted(log, bytes(Math.max(0, disk.size(engine.root().resolve(log))))));
+    details.put("changed last by", engine.log().publisher());
     addSegments(details, segments, engine);
     addExtents(details, segments, objects);
     addWriters(details, segments, engine);

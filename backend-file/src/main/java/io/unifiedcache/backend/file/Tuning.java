@@ -20,7 +20,7 @@ record Tuning(
     boolean flush,
     int lanes) {
   private static final int MOST_LANES = 4;
-  private static final long LEAST_SEGMENT = 4L << 20;
+  static final long LEAST_SEGMENT = 4L << 20;
   private static final long MOST_SEGMENTS = 64;
 
   /** Segments are as large as asked for, but never so small that there were very many. */

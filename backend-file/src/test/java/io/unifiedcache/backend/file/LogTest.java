@@ -172,7 +172,8 @@ class LogTest {
     byte[] whole = Files.readAllBytes(log);
     long seed = System.nanoTime();
     Random random = new Random(seed);
-    UUID store = Superblock.read(new LocalDisk(), root());
+    UUID store =
+        Superblock.store(ByteBuffer.wrap(Files.readAllBytes(root().resolve(Superblock.NAME))));
     assertThat(store).isNotNull();
     for (int round = 0; round < 200; round++) {
       restore(root(), saved);

@@ -79,8 +79,8 @@ class MaintenanceTest {
             Files.size(file) + " " + Files.getLastModifiedTime(file).toMillis());
       }
     }
-    // Names who has opened the store last.
-    files.remove(FileNames.OWNER_LOCK);
+    // Names who has opened the store last, and changed it last.
+    files.remove(Superblock.NAME);
     return files;
   }
 

@@ -9,6 +9,8 @@ import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.PutOp;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -17,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,13 +45,19 @@ class OpeningTest {
   }
 
   @Test
-  void open_ofANewerFormat_isRefused() throws IOException {
+  void open_ofAnotherFormat_isRefusedForGood() throws IOException {
     Stores.open(root()).close();
     Path block = root().resolve(Superblock.NAME);
-    byte[] bytes = Files.readAllBytes(block);
-    bytes[8]++;
-    Files.write(block, bytes);
-    assertThatThrownBy(() -> Stores.open(root())).hasMessageContaining("version 2");
+    for (int version : List.of(0, 1, Superblock.VERSION + 1, -1)) {
+      ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(block)).order(ByteOrder.LITTLE_ENDIAN);
+      CRC32C sum = new CRC32C();
+      sum.update(bytes.putInt(8, version).slice(0, 60));
+      Files.write(block, bytes.putInt(60, (int) sum.getValue()).array());
+      assertThatThrownBy(() -> Stores.open(root()))
+          .isInstanceOfSatisfying(
+              CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.REFUSED))
+          .hasMessageContaining("version " + version);
+    }
   }
 
   @Test
@@ -56,7 +65,7 @@ class OpeningTest {
     Stores.open(root()).close();
     Path block = root().resolve(Superblock.NAME);
     byte[] whole = Files.readAllBytes(block);
-    for (int i = 0; i < whole.length; i++) {
+    for (int i = 0; i < Superblock.BYTES; i++) {
       byte[] bytes = whole.clone();
       bytes[i] ^= 0x40;
       Files.write(block, bytes);
@@ -113,7 +122,7 @@ class OpeningTest {
   @Test
   void folderInUseByAnotherClassLoader_isRefusedWithoutTouchingItsLocks() throws IOException {
     Stores.open(root()).close();
-    String claim = "io.unifiedcache.backend.file:" + root().toRealPath();
+    String claim = FolderLock.CLAIM + new LocalDisk().identity(root().resolve(Superblock.NAME));
     System.setProperty(claim, "instance elsewhere");
     try {
       assertThatThrownBy(() -> Stores.open(root())).hasMessageContaining("instance elsewhere");

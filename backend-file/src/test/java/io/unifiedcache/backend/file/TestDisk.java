@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The files of the operating system, with what a test makes of them: full, failing, stalling, or
@@ -22,6 +23,9 @@ class TestDisk implements Disk {
 
   /** How many bytes may still be written beyond the ends of files. */
   volatile long room = Long.MAX_VALUE;
+
+  /** Whether it takes no time to ask for the length of an open file. */
+  volatile boolean isQuick = true;
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition released = lock.newCondition();
@@ -102,7 +106,32 @@ class TestDisk implements Disk {
 
   @Override
   public Watch watch(Path path) throws IOException {
-    return local.watch(path);
+    Watch watch = local.watch(path);
+    return new Watch() {
+      @Override
+      public long length() throws IOException {
+        if (!isQuick()) {
+          pass();
+        }
+        return watch.length();
+      }
+
+      @Override
+      public boolean isQuick() {
+        return isQuick && watch.isQuick();
+      }
+
+      @Override
+      public void close() throws IOException {
+        watch.close();
+      }
+    };
+  }
+
+  @Override
+  public @Nullable Object identity(Path path) throws IOException {
+    pass();
+    return local.identity(path);
   }
 
   @Override
@@ -193,15 +222,20 @@ class TestDisk implements Disk {
     }
 
     @Override
-    public boolean tryLock(boolean shared) throws IOException {
-      step("lock " + name);
-      return file.tryLock(shared);
+    public Object identity() {
+      return file.identity();
     }
 
     @Override
-    public void unlock() throws IOException {
+    public boolean tryLock(long position, boolean shared) throws IOException {
+      step("lock " + name);
+      return file.tryLock(position, shared);
+    }
+
+    @Override
+    public void unlock(long position) throws IOException {
       step("unlock " + name);
-      file.unlock();
+      file.unlock(position);
     }
 
     @Override
