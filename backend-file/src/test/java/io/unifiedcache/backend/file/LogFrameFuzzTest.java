@@ -63,8 +63,7 @@ class LogFrameFuzzTest {
             new LogEntry.Clear("key/"),
             new LogEntry.Gone(3),
             new LogEntry.Continued(8, 48));
-    return Stream.concat(
-            all.stream().map(List::of), Stream.of(all))
+    return Stream.concat(all.stream().map(List::of), Stream.of(all))
         .map(entries -> bytes(LogFrame.of(entries, LOG, POSITION)))
         .<byte[]>mapMulti(
             (frame, to) -> {
