@@ -75,7 +75,11 @@ public interface CacheLinker extends AutoCloseable {
 
   /**
    * Queues an offload. Once {@code ready} has ended, the objects that the store lacks are put (rule
-   * {@code offload.missing-only}). The slots are free for reuse when the completion is polled (rule
+   * {@code offload.missing-only}); one that failed to load as bad is read again, and if it still
+   * is, removed and put anew by one offload at a time (rules {@code offload.remove-proven}, {@code
+   * offload.mend-once}). If {@code ready} does not end within {@code linker.ready-timeout}, the
+   * offload fails with {@code TIMEOUT} and touches nothing later (rule {@code
+   * offload.ready-timeout}). The slots are free for reuse when the completion is polled (rule
    * {@code offload.poison}).
    *
    * @throws IllegalArgumentException if the id is that of an offload without a completion, or a

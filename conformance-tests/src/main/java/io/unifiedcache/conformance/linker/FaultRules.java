@@ -5,12 +5,15 @@ import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
+import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.LayerProgress;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.conformance.linker.FaultInjectingStore.Script;
+import io.unifiedcache.conformance.linker.FaultInjectingStore.Step;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
@@ -18,6 +21,7 @@ import io.unifiedcache.conformance.run.Violation;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /** The rules of what a linker makes of a fault, and of what only looks like one. */
@@ -149,6 +153,129 @@ public final class FaultRules {
                   () -> batch.awaitLayer(engine.lastLayer(), rig.patience()));
           engine.expectOk("a", engine.pollLoads("a"));
           engine.expectHeld("a load that was looked at before its end", pages, 4);
+        });
+  }
+
+  @Rule(
+      id = "offload.remove-proven",
+      scope = Scope.LINKER,
+      needs = Capability.REMOVE,
+      text =
+          "An offload removes an object only if a load of it failed with CORRUPT or SIZE_MISMATCH,"
+              + " and reading it once more just before does so, too.",
+      hint =
+          "Take no other code for a statement on the stored object, and prove anew what another"
+              + " process may have mended since.")
+  static void removeProven(Trial trial) {
+    for (FailureCode code : FailureCode.values()) {
+      LoadRules.eachPath(trial, (rig, plan) -> failThenOffload(rig, plan.open(), code));
+    }
+  }
+
+  /** Has an object fail to load once, and then be sound. */
+  private static void failThenOffload(LinkerRig rig, Engine engine, FailureCode code) {
+    List<PageKey> pages = LinkerRig.pages("p", 1);
+    engine.store(pages);
+    Prompt.expectPut(engine, pages);
+    ObjectKey object = engine.objects(pages.getFirst()).getFirst();
+    StoreFailure failure = StoreFailure.of(code, "injected: the object cannot be read");
+    engine.store().follow(Script.failing(failure, Set.of(object), Step.READ, Step.GET));
+    LoadBatch batch = engine.start(engine.request("a", pages, 4));
+    var unused = engine.pollLoads(batch.requests().getFirst());
+    engine.store().follow(Script.NONE);
+    engine.store().forgetCalls();
+    Completion completion = engine.offload(engine.pools().sources(), pages.getFirst(), 0);
+    rig.trial()
+        .expectEqual(
+            "the removals by an offload of a sound object that a load failed to read with " + code,
+            List.of(),
+            engine.store().calls(Step.REMOVE));
+    rig.trial()
+        .expect(
+            completion.ok(),
+            "an offload of an object that is sound, and failed to load with " + code + ", to be ok",
+            () -> Engine.describe(completion));
+  }
+
+  @Rule(
+      id = "offload.mend-once",
+      scope = Scope.LINKER,
+      needs = Capability.REMOVE,
+      text = "Of two offloads of one bad page at once, neither removes what the other has stored.",
+      hint =
+          "Let one offload at a time remove an object and store it anew, and have the next look"
+              + " whether that is still needed.")
+  static void mendOnce(Trial trial) {
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().open();
+          List<PageKey> pages = LinkerRig.pages("p", 1);
+          engine.store(pages);
+          Prompt.expectPut(engine, pages);
+          ObjectKey broken = engine.objects(pages.getFirst()).getFirst();
+          LoadRules.Damaged damaged = new LoadRules.Damaged(broken, /* canBeRemoved= */ true);
+          engine.store().follow(damaged);
+          Completion unused = engine.load("a", pages, 4);
+          engine.store().forgetCalls();
+          Gate gate = engine.store().gate(call -> call.step() == Step.REMOVE, damaged);
+          engine.fill(pages.getFirst(), 0);
+          engine.linker().offload(engine.request("b", pages, 0));
+          engine.linker().offload(engine.request("c", pages, 0));
+          // A linker that removes nothing breaks another rule.
+          boolean removes = gate.awaitArrival(rig.patience().toNanos()) != null;
+          rig.pause(rig.moment());
+          gate.open();
+          Map<String, Completion> completions = engine.pollOffloads("b", "c");
+          if (removes) {
+            engine.expectOk("b", completions);
+            engine.expectOk("c", completions);
+          }
+          long removals =
+              engine.store().calls(Step.REMOVE).stream()
+                  .filter(call -> call.keys().contains(broken))
+                  .count();
+          trial.expect(
+              removals <= 1,
+              "two offloads of one bad page to remove its object once",
+              () -> removals + " removals");
+        });
+  }
+
+  @Rule(
+      id = "offload.ready-timeout",
+      scope = Scope.LINKER,
+      text =
+          "An offload whose ready stage has not ended within linker.ready-timeout ends with"
+              + " TIMEOUT, touches nothing later, and keeps no other back.",
+      hint = "Bound the wait for the stage, and tell the completions of those behind it.")
+  static void readyTimeout(Trial trial) {
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().set("linker.ready-timeout", rig.moment()).open();
+          List<PageKey> pages = LinkerRig.pages("p", 1);
+          List<PageKey> others = LinkerRig.pages("q", 1);
+          CompletableFuture<String> late = new CompletableFuture<>();
+          engine
+              .linker()
+              .offload(engine.request("never", engine.pools().sources(), pages, 0, late));
+          engine.fill(others.getFirst(), 1);
+          engine.linker().offload(engine.request("next", others, 1));
+          Map<String, Completion> completions = engine.pollOffloads("never", "next");
+          LoadRules.expectNamed(
+              trial,
+              engine.expectFailed("never", completions),
+              pages.getFirst(),
+              FailureCode.TIMEOUT);
+          engine.expectOk("next", completions);
+          engine.store().forgetCalls();
+          late.complete("too late");
+          rig.pause(rig.moment());
+          trial.expectEqual(
+              "the puts of an offload that was ready after its completion was told",
+              List.of(),
+              engine.store().calls(Step.PUT));
         });
   }
 }

@@ -472,7 +472,7 @@ public final class LoadRules {
       text =
           "An object that failed to load is suspect: it is not offered by the next lookup until it"
               + " is stored anew or the suspicion expires; others of its page stay good; an offload"
-              + " of a suspect object removes it and stores it anew.",
+              + " of an object that is still bad removes it and stores it anew.",
       hint =
           "Remember the objects that failed to load, leave them out of lookups, and clear one when"
               + " it is put again or linker.suspect-expiry has passed.")
@@ -489,9 +489,9 @@ public final class LoadRules {
               1,
               engine.restorable(pages));
           if (trial.has(Capability.REMOVE)) {
-            engine.store().follow(Script.failing(BROKEN, Set.of(broken), Step.REMOVE));
+            engine.store().follow(new Damaged(broken, /* canBeRemoved= */ false));
             isNotStoredAnew(rig, engine, pages);
-            engine.store().follow(Script.NONE);
+            engine.store().follow(new Damaged(broken, /* canBeRemoved= */ true));
             isStoredAnew(rig, engine, pages, broken);
           }
         });
@@ -501,7 +501,8 @@ public final class LoadRules {
           Engine engine = rig.engine().without(Capability.REMOVE).open();
           List<PageKey> pages = LinkerRig.pages("p", 3);
           engine.store(pages);
-          var unused = failToLoad(rig, engine, pages);
+          ObjectKey broken = failToLoad(rig, engine, pages);
+          engine.store().follow(new Damaged(broken, /* canBeRemoved= */ false));
           isNotStoredAnew(rig, engine, pages);
         });
     LinkerRig.attempt(
@@ -537,6 +538,30 @@ public final class LoadRules {
               () -> engine.restorable(pages) == 3,
               () -> engine.restorable(pages) + " are");
         });
+  }
+
+  /** An object whose bytes are bad until it is removed: each read of it proves that. */
+  static final class Damaged implements Script {
+    private final ObjectKey object;
+    private final boolean canBeRemoved;
+    private volatile boolean removed;
+
+    Damaged(ObjectKey object, boolean canBeRemoved) {
+      this.object = object;
+      this.canBeRemoved = canBeRemoved;
+    }
+
+    @Override
+    public @Nullable StoreFailure failure(Call call, int i) {
+      if (removed || !call.keys().get(i).equals(object)) {
+        return null;
+      }
+      if (call.step() == Step.REMOVE) {
+        removed = canBeRemoved;
+        return canBeRemoved ? null : BROKEN;
+      }
+      return call.step().fillsMemory() ? CORRUPT : null;
+    }
   }
 
   /** Has an object of page 1 fail to load as one whose bytes are bad. */

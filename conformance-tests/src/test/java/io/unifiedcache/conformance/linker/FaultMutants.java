@@ -2,6 +2,8 @@ package io.unifiedcache.conformance.linker;
 
 import static io.unifiedcache.conformance.linker.Edits.linker;
 import static io.unifiedcache.conformance.linker.Edits.mutant;
+import static io.unifiedcache.conformance.linker.Edits.setting;
+import static io.unifiedcache.conformance.linker.Edits.store;
 
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
@@ -13,14 +15,21 @@ import io.unifiedcache.api.linker.LayerProgress;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.TransferRequest;
+import io.unifiedcache.api.store.BatchResult;
+import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.GetOp;
+import io.unifiedcache.api.store.ObjectStatus;
+import io.unifiedcache.api.store.ReadOp;
 import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.conformance.Mutant;
 import io.unifiedcache.conformance.subject.LinkerFactory;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /** Small edits of a linker, each of which takes a fault for something else. */
@@ -29,7 +38,9 @@ public final class FaultMutants {
 
   /** Returns all of them. */
   public static List<Mutant> all() {
-    return Stream.of(sizeExact(), readyFails(), peek()).flatMap(Collection::stream).toList();
+    return Stream.of(sizeExact(), readyFails(), peek(), removeProven(), mendOnce(), readyTimeout())
+        .flatMap(Collection::stream)
+        .toList();
   }
 
   private static List<Mutant> sizeExact() {
@@ -167,5 +178,99 @@ public final class FaultMutants {
                         };
                       }
                     })));
+  }
+
+  private static List<Mutant> removeProven() {
+    return List.of(
+        mutant(
+            "offload.remove-proven",
+            "an object that could not be read is taken for bad",
+            "the removals by an offload of a sound object",
+            store(store -> new TakenForBad(store, Set.of(FailureCode.IO)))),
+        mutant(
+            "offload.remove-proven",
+            "the engine's own fault is taken for one of the object",
+            "the removals by an offload of a sound object",
+            store(store -> new TakenForBad(store, Set.of(FailureCode.REFUSED)))),
+        mutant(
+            "offload.remove-proven",
+            "what was bad once is removed without another look",
+            "the removals by an offload of a sound object",
+            store(store -> new TakenForBad(store, Set.of(FailureCode.CORRUPT)))));
+  }
+
+  /** Removes what failed once with some code before it is asked whether it is there. */
+  private static final class TakenForBad extends EditedStore {
+    private final Set<FailureCode> codes;
+    private final Set<ObjectKey> bad = ConcurrentHashMap.newKeySet();
+
+    private TakenForBad(CacheStore store, Set<FailureCode> codes) {
+      super(store);
+      this.codes = codes;
+    }
+
+    @Override
+    public BatchResult get(List<GetOp> ops, Deadline by) {
+      return noted(ops.stream().map(GetOp::key).toList(), super.get(ops, by));
+    }
+
+    @Override
+    public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+      return new EditedSession(store.openSession(keys, by), keys.size()) {
+        @Override
+        public BatchResult read(List<ReadOp> ops, Deadline by) {
+          List<ObjectKey> asked = ops.stream().map(op -> keys.get(op.entry())).toList();
+          return noted(asked, super.read(ops, by));
+        }
+      };
+    }
+
+    private BatchResult noted(List<ObjectKey> keys, BatchResult result) {
+      for (int i = 0; i < keys.size() && result.size() == keys.size(); i++) {
+        if (result.status(i) == ObjectStatus.FAILED
+            && codes.contains(result.failure(i).code())
+            && "injected: the object cannot be read".equals(result.failure(i).message())) {
+          bad.add(keys.get(i));
+        }
+      }
+      return result;
+    }
+
+    @Override
+    public BatchResult exists(List<ObjectKey> keys, Deadline by) {
+      for (ObjectKey key : keys) {
+        if (bad.remove(key)) {
+          var unused = store.remove(List.of(key), /* evenIfLeased= */ true, by);
+        }
+      }
+      return super.exists(keys, by);
+    }
+  }
+
+  private static List<Mutant> mendOnce() {
+    return List.of(
+        mutant(
+            "offload.mend-once",
+            "an offload removes a bad object that another has stored anew",
+            "to remove its object once",
+            store(
+                store ->
+                    new EditedStore(store) {
+                      @Override
+                      public BatchResult remove(
+                          List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
+                        BatchResult first = super.remove(keys, evenIfLeased, by);
+                        return first.isOk(0) ? super.remove(keys, evenIfLeased, by) : first;
+                      }
+                    })));
+  }
+
+  private static List<Mutant> readyTimeout() {
+    return List.of(
+        mutant(
+            "offload.ready-timeout",
+            "an offload waits for its pages for ever",
+            "the completion of an offload",
+            setting("linker.ready-timeout", old -> "1h", "")));
   }
 }

@@ -16,6 +16,8 @@ import java.util.List;
  * @param lookupTimeout the deadline of the store calls of one lookup
  * @param loadTimeout the deadline of the store calls of one load batch
  * @param offloadTimeout the deadline of the store calls of one offload
+ * @param readyTimeout how long an offload waits to be ready before it fails (rule {@code
+ *     offload.ready-timeout})
  * @param closeTimeout how long reset and close wait for transfers (rule {@code linker.quiesce})
  * @param rankTimeout how long one rank waits for the others to agree, beyond the longest of the
  *     deadlines of the store
@@ -35,6 +37,7 @@ public record LinkerOptions(
     Duration lookupTimeout,
     Duration loadTimeout,
     Duration offloadTimeout,
+    Duration readyTimeout,
     Duration closeTimeout,
     Duration rankTimeout,
     int offloadThreads,
@@ -77,6 +80,13 @@ public record LinkerOptions(
 
   private static final Option<Duration> OFFLOAD_TIMEOUT =
       timeout("linker.offload-timeout", "How long the store may take for one offload.", 30);
+
+  private static final Option<Duration> READY_TIMEOUT =
+      timeout(
+          "linker.ready-timeout",
+          "How long an offload waits for the engine to say that its pages are computed; the"
+              + " offloads behind it are told of when it has ended.",
+          300);
 
   private static final Option<Duration> CLOSE_TIMEOUT =
       timeout("linker.close-timeout", "How long reset and close wait for running transfers.", 30);
@@ -135,6 +145,7 @@ public record LinkerOptions(
           LOOKUP_TIMEOUT,
           LOAD_TIMEOUT,
           OFFLOAD_TIMEOUT,
+          READY_TIMEOUT,
           CLOSE_TIMEOUT,
           RANK_TIMEOUT,
           OFFLOAD_THREADS,
@@ -155,6 +166,7 @@ public record LinkerOptions(
     requirePositive("lookupTimeout", lookupTimeout);
     requirePositive("loadTimeout", loadTimeout);
     requirePositive("offloadTimeout", offloadTimeout);
+    requirePositive("readyTimeout", readyTimeout);
     requirePositive("closeTimeout", closeTimeout);
     requirePositive("rankTimeout", rankTimeout);
     if (offloadThreads < 1) {
@@ -189,6 +201,7 @@ public record LinkerOptions(
         settings.get(LOOKUP_TIMEOUT),
         settings.get(LOAD_TIMEOUT),
         settings.get(OFFLOAD_TIMEOUT),
+        settings.get(READY_TIMEOUT),
         settings.get(CLOSE_TIMEOUT),
         settings.get(RANK_TIMEOUT),
         Math.toIntExact(settings.get(OFFLOAD_THREADS)),

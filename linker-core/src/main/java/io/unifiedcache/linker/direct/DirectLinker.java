@@ -77,7 +77,7 @@ public final class DirectLinker implements CacheLinker {
   private final Agreement agreement;
   private final LayerLoadCounter counter;
   private final Ledger loads = new Ledger("loads", this::loadAgreed);
-  private final Ledger offloads = new Ledger("offloads", this::offloadAgreed);
+  private final Ledger offloads = new Ledger("offloads", new OffloadVerdicts());
   private final Threads threads;
 
   /**
@@ -463,6 +463,7 @@ public final class DirectLinker implements CacheLinker {
         throw new IllegalArgumentException(
             "offload " + request.id() + " has no completion yet, so its id is taken");
       }
+      transfer.setReadyTimeout(access.options().readyTimeout());
       offloads.add(transfer);
     }
     transfer.whenReady(
@@ -492,9 +493,26 @@ public final class DirectLinker implements CacheLinker {
     }
   }
 
-  private void offloadAgreed(Transfer transfer, PageVerdicts everywhere) {
-    if (rankReplicated && !owner) {
-      transfer.eachKey(everywhere.good(), access.suspects()::clear);
+  private final class OffloadVerdicts implements Ledger.Verdicts {
+    @Override
+    public void agreed(Transfer transfer, PageVerdicts everywhere) {
+      if (rankReplicated && !owner) {
+        transfer.eachKey(everywhere.good(), access.suspects()::clear);
+      }
+    }
+
+    @Override
+    public void overdue(Transfer transfer) {
+      if (transfer.giveUp()) {
+        StoreFailure cause =
+            StoreFailure.of(
+                FailureCode.TIMEOUT,
+                "what offload %s waits for has not ended within linker.ready-timeout = %s"
+                    .formatted(transfer.id(), access.options().readyTimeout()));
+        access.failOffload(transfer, cause);
+        access.counters().offloaded(/* ok= */ false, 0, 0, 0);
+        offloads.end(transfer);
+      }
     }
   }
 

@@ -33,6 +33,9 @@ final class Ledger {
      * @param everywhere what is so on every rank
      */
     void agreed(Transfer transfer, PageVerdicts everywhere);
+
+    /** Ends a transfer that has not become ready in time. Called without a lock. */
+    default void overdue(Transfer transfer) {}
   }
 
   private final String name;
@@ -129,21 +132,11 @@ final class Ledger {
 
   /** Returns the transfers at the head that have ended on every rank, which stay in the ledger. */
   private List<Transfer> awaitHeads(Duration atMost, Agreement agreement) {
+    awaitHead(atMost).forEach(verdicts::overdue);
     List<Transfer> all;
     BitSet ended = new BitSet();
-    long nanos = TimeUnit.NANOSECONDS.convert(atMost);
-    boolean interrupted = false;
     lock.lock();
     try {
-      while (!closed && nanos > 0 && !order.isEmpty() && !order.getFirst().hasEnded()) {
-        try {
-          nanos = changed.awaitNanos(nanos);
-        } catch (InterruptedException e) {
-          // Ranks that came for this poll must not be left waiting, so it goes on without a wait.
-          interrupted = true;
-          nanos = 0;
-        }
-      }
       throwIfClosed();
       if (order.isEmpty()) {
         return List.of();
@@ -154,12 +147,40 @@ final class Ledger {
       }
     } finally {
       lock.unlock();
+    }
+    BitSet endedEverywhere = agreement.and(() -> "ends of " + subject(all), ended, atMost);
+    return all.subList(0, (agreement.isLost() ? ended : endedEverywhere).nextClearBit(0));
+  }
+
+  /**
+   * Waits until the first transfer has ended, or should have become ready; returns all of which the
+   * latter is so.
+   */
+  private List<Transfer> awaitHead(Duration atMost) {
+    long nanos = TimeUnit.NANOSECONDS.convert(atMost);
+    boolean interrupted = false;
+    lock.lock();
+    try {
+      while (!closed && nanos > 0 && !order.isEmpty() && !order.getFirst().hasEnded()) {
+        long wait = Math.min(nanos, order.getFirst().nanosToBeReady());
+        if (wait == 0) {
+          break;
+        }
+        try {
+          nanos -= wait - changed.awaitNanos(wait);
+        } catch (InterruptedException e) {
+          // Ranks that came for this poll must not be left waiting, so it goes on without a wait.
+          interrupted = true;
+          nanos = 0;
+        }
+      }
+      return order.stream().filter(each -> each.nanosToBeReady() == 0).toList();
+    } finally {
+      lock.unlock();
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
     }
-    BitSet endedEverywhere = agreement.and(() -> "ends of " + subject(all), ended, atMost);
-    return all.subList(0, (agreement.isLost() ? ended : endedEverywhere).nextClearBit(0));
   }
 
   private String subject(List<Transfer> transfers) {

@@ -21,9 +21,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Stores the pages of one request, on an offload thread.
  *
- * <p>Objects that are there are left alone (rule {@code offload.missing-only}), except suspect
- * ones, which are removed and stored anew (rule {@code load.no-livelock}). An object that fails
- * costs its own page only (rule {@code offload.partial}). In any case the transfer ends.
+ * <p>Objects that are there are left alone (rule {@code offload.missing-only}), except bad ones,
+ * which are removed and stored anew (rule {@code load.no-livelock}). An object that fails costs its
+ * own page only (rule {@code offload.partial}). In any case the transfer ends.
  */
 final class PageOffload implements Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(PageOffload.class);
@@ -131,35 +131,58 @@ final class PageOffload implements Runnable {
         access.suspects().clear(entry.key());
       }
     }
-    missing.addAll(removed(suspect, by));
     put(missing, by);
+    suspect.forEach(entry -> mend(entry, by));
   }
 
-  /** Returns the suspect objects that are gone now and can be stored anew. */
-  private List<Entry> removed(List<Entry> suspect, Deadline by) {
-    if (suspect.isEmpty()) {
-      return List.of();
+  /**
+   * Stores an object anew that has been found bad, unless another has done so by now: what the
+   * store holds is read again, and removed only if it proves itself bad (rule {@code
+   * offload.remove-proven}).
+   */
+  private void mend(Entry entry, Deadline by) {
+    try (Mending mending = Mending.begin(access.store(), entry.key(), by)) {
+      if (mending == null) {
+        access.failOffload(
+            entry,
+            StoreFailure.of(
+                FailureCode.TIMEOUT,
+                "object %s is bad, and another offload is still storing it anew"
+                    .formatted(entry.key())));
+        return;
+      }
+      StoreFailure why = access.inspect(entry, by);
+      if (why == null) {
+        present++;
+        access.suspects().clear(entry.key());
+      } else if (why.code() == FailureCode.ABSENT
+          || (why.code().provesBadObject() && isRemoved(entry, why, by))) {
+        put(List.of(entry), by);
+      } else if (!why.code().provesBadObject()) {
+        access.failOffload(entry, why);
+      }
     }
+  }
+
+  /** Removes a bad object; returns whether it is gone. */
+  private boolean isRemoved(Entry bad, StoreFailure why, Deadline by) {
     if (!access.canRemove()) {
-      failAll(
-          suspect,
+      access.failOffload(
+          bad,
           StoreFailure.of(
               FailureCode.REFUSED,
-              "the object failed to load, and the store cannot remove it to take it anew"));
-      return List.of();
+              "the store holds a bad object and cannot remove it to take it anew: "
+                  + why.message()));
+      return false;
     }
     BatchResult result =
         StoreAccess.requireSize(
-            suspect.size(), access.store().remove(keys(suspect), /* evenIfLeased= */ true, by));
-    List<Entry> removed = new ArrayList<>();
-    for (int i = 0; i < suspect.size(); i++) {
-      if (result.status(i) == ObjectStatus.FAILED) {
-        access.failOffload(suspect.get(i), result.failure(i));
-      } else {
-        removed.add(suspect.get(i));
-      }
+            1, access.store().remove(keys(List.of(bad)), /* evenIfLeased= */ true, by));
+    if (result.status(0) == ObjectStatus.FAILED) {
+      access.failOffload(bad, result.failure(0));
+      return false;
     }
-    return removed;
+    return true;
   }
 
   private void put(List<Entry> entries, Deadline by) {

@@ -1,19 +1,29 @@
 package io.unifiedcache.linker.direct;
 
 import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.HostMemory;
+import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.MemoryState;
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
+import io.unifiedcache.api.store.GetOp;
+import io.unifiedcache.api.store.Range;
+import io.unifiedcache.api.store.ReadOp;
+import io.unifiedcache.api.store.ReadSession;
 import io.unifiedcache.api.store.Registration;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.Transfer.Entry;
 import io.unifiedcache.linker.key.KeyLayout;
 import io.unifiedcache.linker.observe.FailureEvent;
+import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -87,6 +97,47 @@ record StoreAccess(
               FailureCode.INTERNAL,
               "the store answered a read of " + entry.key() + " with " + result.status(i));
     };
+  }
+
+  /**
+   * Reads an object as a load does, into memory of its own, and returns why it cannot be read; null
+   * if it can.
+   */
+  @Nullable StoreFailure inspect(Entry entry, Deadline by) {
+    Arena arena = Arena.ofShared();
+    CompletionStage<?> released = CompletableFuture.completedFuture(true);
+    try {
+      Memory target = HostMemory.of(arena.allocate(entry.bytes(), store.limits().alignment()));
+      StoreFailure failure = byLayers ? readRange(entry, target, by) : readWhole(entry, target, by);
+      if (failure != null && failure.memory() instanceof MemoryState.InUse inUse) {
+        released = inUse.released();
+      }
+      return failure == null ? null : failure.withMemory(MemoryState.UNTOUCHED);
+    } finally {
+      released.whenComplete((value, problem) -> arena.close());
+    }
+  }
+
+  private @Nullable StoreFailure readWhole(Entry entry, Memory target, Deadline by) {
+    GetOp op = new GetOp(entry.key(), List.of(target));
+    BatchResult read = requireSize(1, store.get(List.of(op), by));
+    return read.isOk(0) ? null : notRead(entry, read, 0);
+  }
+
+  private @Nullable StoreFailure readRange(Entry entry, Memory target, Deadline by) {
+    try (ReadSession session = store.openSession(List.of(entry.key()), by)) {
+      BatchResult opened = requireSize(1, session.opened());
+      if (!opened.isOk(0)) {
+        return notRead(entry, opened, 0);
+      }
+      StoreFailure wrongSize = wrongSize(entry, session.size(0));
+      if (wrongSize != null) {
+        return wrongSize;
+      }
+      ReadOp op = new ReadOp(0, List.of(new Range(0, target)));
+      BatchResult read = requireSize(1, session.read(List.of(op), by));
+      return read.isOk(0) ? null : notRead(entry, read, 0);
+    }
   }
 
   /** Returns why an object is not that of its page, as its size tells; null if it may be. */

@@ -1,5 +1,6 @@
 package io.unifiedcache.linker.direct;
 
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.MemoryState;
@@ -10,6 +11,7 @@ import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.TransferRequest;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -87,6 +89,9 @@ final class Transfer {
    */
   private final CompletableFuture<Optional<StoreFailure>> ready = new CompletableFuture<>();
 
+  /** When the transfer is given up if it is not ready. */
+  private Deadline readyBy = Deadline.never();
+
   /** Which request of its batch a load is; used by the load thread. */
   private int requestNumber;
 
@@ -139,7 +144,17 @@ final class Transfer {
     return pools;
   }
 
-  /** Tells whether the engine has said that the memory may be touched, or never will be. */
+  /** Sets how long the engine may take to say that the memory may be touched. */
+  void setReadyTimeout(Duration timeout) {
+    readyBy = Deadline.after(timeout);
+  }
+
+  /** Returns how long the engine may still take; 0 once that is over, endless once it is ready. */
+  long nanosToBeReady() {
+    return isReady() ? Long.MAX_VALUE : readyBy.remainingNanos();
+  }
+
+  /** Returns whether the engine has said that the memory may be touched, or never will be. */
   boolean isReady() {
     return ready.isDone();
   }
@@ -175,6 +190,11 @@ final class Transfer {
   /** Claims the transfer for the calling thread; false if it was cancelled. */
   boolean begin() {
     return state.compareAndSet(State.WAITING, State.RUNNING);
+  }
+
+  /** Cancels the transfer if it has not begun; returns whether it had not, nor been cancelled. */
+  boolean giveUp() {
+    return state.compareAndSet(State.WAITING, State.CANCELLED);
   }
 
   /** Cancels the transfer, and tells whether it had not begun, so that nothing will touch it. */

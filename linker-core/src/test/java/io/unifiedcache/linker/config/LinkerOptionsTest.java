@@ -24,6 +24,7 @@ class LinkerOptionsTest {
                 Duration.ofSeconds(5),
                 Duration.ofSeconds(30),
                 Duration.ofSeconds(30),
+                Duration.ofMinutes(5),
                 Duration.ofSeconds(30),
                 Duration.ofSeconds(10),
                 /* offloadThreads= */ 2,
@@ -43,6 +44,7 @@ class LinkerOptionsTest {
     set(settings, "linker.lookup-timeout", "1s");
     set(settings, "linker.load-timeout", "2s");
     set(settings, "linker.offload-timeout", "3s");
+    set(settings, "linker.ready-timeout", "9s");
     set(settings, "linker.close-timeout", "4s");
     set(settings, "linker.rank-timeout", "5s");
     set(settings, "linker.offload-threads", "6");
@@ -53,7 +55,7 @@ class LinkerOptionsTest {
     set(settings, "linker.groups", "yes");
     Settings built = settings.build();
 
-    assertThat(LinkerOptions.options()).hasSize(14).allMatch(built::isSet);
+    assertThat(LinkerOptions.options()).hasSize(15).allMatch(built::isSet);
     assertThat(LinkerOptions.from(built))
         .isEqualTo(
             new LinkerOptions(
@@ -61,6 +63,7 @@ class LinkerOptionsTest {
                 SECOND,
                 SECOND.multipliedBy(2),
                 SECOND.multipliedBy(3),
+                SECOND.multipliedBy(9),
                 SECOND.multipliedBy(4),
                 SECOND.multipliedBy(5),
                 /* offloadThreads= */ 6,
@@ -89,6 +92,7 @@ class LinkerOptionsTest {
     "linker.lookup-timeout, 0s",
     "linker.load-timeout, 0ms",
     "linker.offload-timeout, 0s",
+    "linker.ready-timeout, 0s",
     "linker.close-timeout, 0s",
     "linker.rank-timeout, 0s",
     "linker.start-timeout, 0s",
@@ -163,6 +167,7 @@ class LinkerOptionsTest {
             LoadPath.AUTO,
             lookup,
             load,
+            offload,
             offload,
             close,
             rank,

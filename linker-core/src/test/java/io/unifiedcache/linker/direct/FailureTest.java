@@ -161,7 +161,7 @@ class FailureTest {
     try (Rig rig = Rig.plan().build()) {
       List<PageKey> pages = Rig.pages("p", 2);
       rig.store("s", pages);
-      rig.store.script = Scripts.spoiling(Step.READ, rig.object(pages.get(0), PoolName.KV, 0));
+      rig.store.damaged.add(rig.object(pages.get(0), PoolName.KV, 0));
       rig.linker.load(rig.request("a", pages, 4));
       var unused = rig.linker.startLayerWiseLoading();
       assertThat(rig.pollLoad().ok()).isFalse();

@@ -214,10 +214,17 @@ final class FaultyStore implements CacheStore {
   public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
     BatchResult result =
         disturb(Step.REMOVE, keys, nothing(keys), () -> store.remove(keys, evenIfLeased, by));
+    forget(keys);
+    return result;
+  }
+
+  /**
+   * Takes it that the objects may be put by the calling thread: it has learnt that they are gone.
+   */
+  private void forget(List<ObjectKey> keys) {
     List<ObjectKey> left = new ArrayList<>(present.get());
     left.removeAll(keys);
     present.set(left);
-    return result;
   }
 
   @Override
@@ -327,6 +334,9 @@ final class FaultyStore implements CacheStore {
     }
     BatchResult.Builder result = BatchResult.builder(keys.size());
     for (int i = 0; i < keys.size(); i++) {
+      if (real.status(i) == ObjectStatus.ABSENT) {
+        forget(List.of(keys.get(i)));
+      }
       boolean expected =
           switch (real.status(i)) {
             case OK -> true;

@@ -90,6 +90,12 @@ final class GuardedPools implements AutoCloseable {
     return buffers;
   }
 
+  /** Returns whether memory is that of the pools. */
+  boolean have(Memory memory) {
+    long offset = segment(memory).address() - block.address();
+    return offset >= 0 && offset < block.byteSize();
+  }
+
   /** Returns what a piece, or a part of one, belongs to. */
   Place place(Memory piece) {
     return places.floorEntry(segment(piece).address()).getValue();

@@ -263,7 +263,7 @@ class LoadTest {
       List<PageKey> pages = Rig.pages("p", 3);
       rig.store("s", pages);
       ObjectKey broken = rig.object(pages.get(1), PoolName.KV, 0);
-      rig.store.script = Scripts.spoiling(Step.READ, broken);
+      rig.store.damaged.add(broken);
       rig.linker.load(rig.request("a", pages, 0));
       var unused = rig.linker.startLayerWiseLoading();
       assertThat(rig.pollLoad().ok()).isFalse();
@@ -287,7 +287,7 @@ class LoadTest {
     try (Rig rig = Rig.plan().withStore(store).withClock(now::get).build()) {
       List<PageKey> pages = Rig.pages("p", 2);
       rig.store("s", pages);
-      store.script = Scripts.spoiling(Step.OPEN, rig.object(pages.get(0), PoolName.KV, 0));
+      store.damaged.add(rig.object(pages.get(0), PoolName.KV, 0));
       rig.linker.load(rig.request("a", pages, 0));
       var unused = rig.linker.startLayerWiseLoading();
       assertThat(rig.pollLoad().ok()).isFalse();

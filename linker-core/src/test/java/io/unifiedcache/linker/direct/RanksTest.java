@@ -258,13 +258,16 @@ class RanksTest {
     List<PageKey> pages = Rig.pages("p", 3);
     onEach(rigs, rig -> storeAll(rig, pages));
     ObjectKey object = rigs.get(0).object(pages.get(1), PoolName.KV, 0);
-    // The object is opened by both ranks, and read by both; the second read fails.
+    // The object is opened by both ranks, and read by both; it goes bad before the second read.
     AtomicInteger reads = new AtomicInteger();
     shared.script =
         new Script() {
           @Override
           public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
             boolean fails = step == Step.READ && key.equals(object) && reads.incrementAndGet() == 2;
+            if (fails) {
+              shared.damaged.add(object);
+            }
             return fails ? Scripts.BAD : null;
           }
         };

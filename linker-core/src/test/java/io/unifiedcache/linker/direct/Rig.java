@@ -106,6 +106,26 @@ final class Rig implements AutoCloseable {
       return withOptions(options.loadPath(), each, options.closeTimeout(), options.rankTimeout());
     }
 
+    Plan withReadyTimeout(Duration ready) {
+      LinkerOptions o = options;
+      LinkerOptions changed =
+          new LinkerOptions(
+              o.loadPath(),
+              o.lookupTimeout(),
+              o.loadTimeout(),
+              o.offloadTimeout(),
+              ready,
+              o.closeTimeout(),
+              o.rankTimeout(),
+              o.offloadThreads(),
+              o.suspectExpiry(),
+              o.startPolicy(),
+              o.startTimeout(),
+              o.retryInterval(),
+              o.groups());
+      return new Plan(store, swa, rankReplicated, stages, ranks, changed, clock);
+    }
+
     Plan withStart(StartPolicy policy, Duration startTimeout) {
       LinkerOptions o = options;
       LinkerOptions changed =
@@ -114,6 +134,7 @@ final class Rig implements AutoCloseable {
               o.lookupTimeout(),
               o.loadTimeout(),
               o.offloadTimeout(),
+              o.readyTimeout(),
               o.closeTimeout(),
               o.rankTimeout(),
               o.offloadThreads(),
@@ -133,6 +154,7 @@ final class Rig implements AutoCloseable {
               store.compareTo(o.lookupTimeout()) < 0 ? store : o.lookupTimeout(),
               store,
               store,
+              o.readyTimeout(),
               close,
               rank,
               o.offloadThreads(),

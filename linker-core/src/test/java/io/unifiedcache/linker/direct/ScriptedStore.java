@@ -64,6 +64,10 @@ final class ScriptedStore implements CacheStore {
   record Call(Step step, List<ObjectKey> keys, List<?> ops) {}
 
   final Map<ObjectKey, byte[]> objects = new ConcurrentHashMap<>();
+
+  /** Objects whose bytes are bad until they are removed: each read of one proves it. */
+  final Set<ObjectKey> damaged = ConcurrentHashMap.newKeySet();
+
   final List<Call> calls = new CopyOnWriteArrayList<>();
   final AtomicInteger openSessions = new AtomicInteger();
   final AtomicInteger registrations = new AtomicInteger();
@@ -107,6 +111,10 @@ final class ScriptedStore implements CacheStore {
     int call = counts.computeIfAbsent(step, s -> new AtomicInteger()).getAndIncrement();
     script.before(step, call);
     return call;
+  }
+
+  private @Nullable StoreFailure readFailure(Step step, int call, ObjectKey key) {
+    return damaged.contains(key) ? Scripts.BAD : script.failure(step, call, key);
   }
 
   @Override
@@ -158,7 +166,7 @@ final class ScriptedStore implements CacheStore {
     BatchResult.Builder result = BatchResult.builder(ops.size());
     for (int i = 0; i < ops.size(); i++) {
       GetOp op = ops.get(i);
-      StoreFailure failure = script.failure(Step.GET, call, op.key());
+      StoreFailure failure = readFailure(Step.GET, call, op.key());
       byte[] bytes = objects.get(op.key());
       if (failure != null) {
         result.failed(i, failure);
@@ -229,7 +237,7 @@ final class ScriptedStore implements CacheStore {
       BatchResult.Builder result = BatchResult.builder(ops.size());
       for (int i = 0; i < ops.size(); i++) {
         ReadOp op = ops.get(i);
-        StoreFailure failure = script.failure(Step.READ, call, keys.get(op.entry()));
+        StoreFailure failure = readFailure(Step.READ, call, keys.get(op.entry()));
         byte[] bytes = held.get(op.entry());
         if (failure != null) {
           result.failed(i, failure);
@@ -267,6 +275,7 @@ final class ScriptedStore implements CacheStore {
       if (failure != null) {
         result.failed(i, failure);
       } else {
+        damaged.remove(keys.get(i));
         result.set(i, objects.remove(keys.get(i)) == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
       }
     }

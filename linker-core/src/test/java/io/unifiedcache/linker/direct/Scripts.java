@@ -27,16 +27,6 @@ final class Scripts {
     };
   }
 
-  /** Returns the script by which a step on an object proves it bad. */
-  static Script spoiling(Step failing, ObjectKey object) {
-    return new Script() {
-      @Override
-      public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
-        return step == failing && key.equals(object) ? BAD : null;
-      }
-    };
-  }
-
   /** Blocks one call until it is told to go on. */
   static final class Gate implements Script {
     private final Step gated;

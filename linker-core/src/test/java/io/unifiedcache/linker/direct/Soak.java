@@ -471,7 +471,7 @@ final class Soak implements FaultyStore.Witness {
       store.openGates();
     }
     try {
-      LayerProgress progress = of.batch().awaitLayer(layer, patient ? LONG : pause());
+      LayerProgress progress = of.batch().awaitLayer(layer, patient ? LONG : pause().plusNanos(1));
       for (Request load : of.loads()) {
         if (progress.failed().containsKey(load.id)) {
           mustFail(load);
@@ -898,6 +898,11 @@ final class Soak implements FaultyStore.Witness {
     }
   }
 
+  /** Returns whether the calling thread is one that offloads. */
+  private static boolean isOfOffload() {
+    return Thread.currentThread().getName().contains("-offload-");
+  }
+
   private PageKey pageOf(ObjectKey key) {
     PoolPage page = objects.get(key);
     if (page == null) {
@@ -909,6 +914,10 @@ final class Soak implements FaultyStore.Witness {
   @Override
   public void begins(Step step, List<Memory> memory) {
     boolean read = step == Step.READ || step == Step.GET;
+    if (read && isOfOffload() && memory.stream().noneMatch(pools::have)) {
+      // An offload looks whether an object is still bad.
+      return;
+    }
     for (Memory each : memory) {
       Request owner = owners.get(pools.place(each).slot());
       if (owner == null
@@ -933,7 +942,9 @@ final class Soak implements FaultyStore.Witness {
 
   @Override
   public void failed(Step step, ObjectKey key, List<Memory> memory) {
-    if (step == Step.READ || step == Step.GET) {
+    if (isOfOffload()) {
+      each(Step.PUT, List.of(key), request -> request.mayFail = true);
+    } else if (step == Step.READ || step == Step.GET) {
       for (Memory each : memory) {
         Request owner = owners.get(pools.place(each).slot());
         if (owner != null) {
@@ -947,7 +958,9 @@ final class Soak implements FaultyStore.Witness {
 
   @Override
   public void broke(Step step, List<ObjectKey> keys, List<Memory> memory) {
-    if (step == Step.READ || step == Step.GET) {
+    if (isOfOffload()) {
+      each(Step.PUT, keys, request -> request.mayFail = true);
+    } else if (step == Step.READ || step == Step.GET) {
       for (Memory each : memory) {
         Request owner = owners.get(pools.place(each).slot());
         if (owner != null) {
