@@ -59,7 +59,7 @@ final class CallThreads {
       if (!taken) {
         refusal = new IllegalStateException("the store has been closed");
       }
-    } catch (OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       // No thread could be started.
       refusal = e;
     }
@@ -158,7 +158,7 @@ final class CallThreads {
             }
             return CallThreads::nobodyWaits;
           });
-    } catch (OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       LOG.debug("it cannot be done", e);
       return false;
     }

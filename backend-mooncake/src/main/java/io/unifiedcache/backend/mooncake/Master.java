@@ -2,6 +2,7 @@ package io.unifiedcache.backend.mooncake;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -10,8 +11,6 @@ import java.net.HttpURLConnection;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
 import java.net.ServerSocket;
-import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -38,7 +37,14 @@ final class Master {
   /** What an address has that is neither a host nor a port. */
   private static final Pattern OTHER_KIND = Pattern.compile("://|[,;]");
 
-  private static final Pattern TENANT_BYTES = Pattern.compile("\"charged_bytes\"\\s*:\\s*(\\d+)");
+  /** How long an answer may take in all. */
+  private static final Duration LONGEST_ANSWER = Duration.ofSeconds(60);
+
+  /** How much of an answer is shown in a message. */
+  private static final int SHOWN_CHARS = 200;
+
+  private static final Pattern TENANT_BYTES =
+      Pattern.compile("\"charged_bytes\"\\s*:\\s*(\\d{1,18})(?!\\d)");
 
   private final String address;
   private final int httpPort;
@@ -73,25 +79,25 @@ final class Master {
   }
 
   /**
-   * Requires that the master can be joined, as far as can be told without Mooncake's client: that
-   * waits half a minute for one that hangs, with the lock of Python's interpreter in its hands, and
-   * answers one that is away with the number of a wrong argument.
+   * Requires that a master of Mooncake answers, as far as can be told without Mooncake's client:
+   * that waits half a minute for one that hangs, with the lock of Python's interpreter in its
+   * hands, and has the same number for all that is wrong.
    *
-   * @throws CacheException with code {@code UNREACHABLE} if nothing listens where the master
-   *     should, or if its HTTP interface takes connections and does not answer
+   * @throws CacheException with code {@code UNREACHABLE} that says what answers instead
    */
   void requireServing() {
     InetSocketAddress socket = socket();
     if (socket == null) {
+      requireElection();
       return;
     }
     if (socket.isUnresolved()) {
-      throw new CacheException(
-          FailureCode.UNREACHABLE,
+      throw unreachable(
           "the host of the master " + address + " (master_server_address) is not known");
     }
-    try (Socket connection = new Socket()) {
-      connection.connect(socket, (int) TIMEOUT.toMillis());
+    RpcPort answer;
+    try {
+      answer = RpcPort.ask(socket, TIMEOUT);
     } catch (IOException e) {
       throw new CacheException(
           FailureCode.UNREACHABLE,
@@ -101,30 +107,87 @@ final class Master {
               + e,
           e);
     }
-    requireAnswering(socket);
+    String problem = problem(answer);
+    if (problem != null) {
+      throw unreachable(problem);
+    }
+    LOG.debug("what answers at {} is {}", address, answer);
   }
 
-  /** Requires an answer of any kind from the HTTP interface, if that can be connected to. */
-  private void requireAnswering(InetSocketAddress socket) {
-    try {
-      HttpURLConnection http = connection(socket, "/health");
-      http.connect();
-      try {
-        LOG.debug("the health of the master {} is {}", address, http.getResponseCode());
-      } catch (SocketTimeoutException e) {
-        throw new CacheException(
-            FailureCode.UNREACHABLE,
-            ("the master of Mooncake at %s hangs: it takes connections, and its HTTP interface at"
-                    + " port %d (master_metrics_port) does not answer within %d s")
-                .formatted(address, httpPort, TIMEOUT.toSeconds()),
-            e);
-      } finally {
-        http.disconnect();
-      }
-    } catch (IOException e) {
-      // Nobody has to run that interface, or let it be reached from here.
-      LOG.debug("the master {} cannot be asked for its health", address, e);
+  /** Returns why what answers at the port cannot be joined; null if it can. */
+  private @Nullable String problem(RpcPort answer) {
+    String there = "at " + address + " (master_server_address) ";
+    return switch (answer.kind()) {
+      case MASTER -> null;
+      case OTHER_SERVER ->
+          there
+              + "a server of Mooncake answers that is no master, or one of a version that this"
+              + " backend does not know; name the rpc_port of mooncake_master, which is usually"
+              + " 50051";
+      case HTTP ->
+          there
+              + "a web server answers, where the master's RPC port is expected: that is the"
+              + " rpc_port of mooncake_master, usually 50051, and not its metrics_port";
+      case OTHER_PROTOCOL ->
+          there
+              + "something answers that does not speak Mooncake's protocol; name the rpc_port of"
+              + " mooncake_master, usually 50051";
+      case DROPS ->
+          there
+              + "connections are taken and dropped, as by a proxy without a master behind it; look"
+              + " after the master";
+      case SILENT ->
+          "the master of Mooncake at %s hangs: it takes connections and does not answer within %d s"
+              .formatted(address, TIMEOUT.toSeconds());
+    };
+  }
+
+  /** Returns what a master of this address says now of itself, for a message. */
+  String described() {
+    InetSocketAddress socket = socket();
+    if (socket == null || socket.isUnresolved()) {
+      return "it is not known which master serves " + address;
     }
+    try {
+      RpcPort answer = RpcPort.ask(socket, TIMEOUT);
+      String problem = problem(answer);
+      return problem != null
+          ? problem
+          : "the master at %s answers, and has version %s: if it stays so, the client loaded here"
+                  .formatted(address, answer.version().isEmpty() ? "unknown" : answer.version())
+              + " is of another version";
+    } catch (IOException e) {
+      return "no master of Mooncake listens at " + address + ": " + e;
+    }
+  }
+
+  /** Requires that where masters are elected takes connections, if its hosts can be told. */
+  private void requireElection() {
+    int scheme = address.indexOf("://");
+    String list = scheme < 0 ? address : address.substring(scheme + "://".length());
+    if (MetadataServer.isAddress(list)) {
+      MetadataServer.requireOneOf(
+          "the servers " + address + " (master_server_address)", list, TIMEOUT);
+    }
+  }
+
+  /** Requires that the metadata server of a cluster answers. */
+  static void requireMetadata(String metadataServer) {
+    MetadataServer.requireAnswering(metadataServer, TIMEOUT);
+  }
+
+  /** Returns whether the master lists no memory; false if it does not tell. */
+  boolean isWithoutMemory() {
+    try (InputStream body = connect("/get_all_segments").getInputStream()) {
+      return new String(body.readNBytes(WINDOW_BYTES), StandardCharsets.UTF_8).isBlank();
+    } catch (IOException e) {
+      LOG.debug("the master {} does not list its memory", address, e);
+      return false;
+    }
+  }
+
+  private static CacheException unreachable(String message) {
+    return new CacheException(FailureCode.UNREACHABLE, message);
   }
 
   /**
@@ -173,7 +236,7 @@ final class Master {
   long countKeys(String prefix) throws IOException {
     OptionalLong tenantBytes = tenant.equals(LISTED_TENANT) ? OptionalLong.empty() : tenantBytes();
     if (tenantBytes.isEmpty()) {
-      try (InputStream lines = connect("/get_all_keys").getInputStream()) {
+      try (InputStream lines = ending(connect("/get_all_keys").getInputStream())) {
         return countLines(lines, prefix.getBytes(StandardCharsets.UTF_8));
       }
     } else if (tenantBytes.getAsLong() == 0) {
@@ -191,19 +254,49 @@ final class Master {
             "/api/v1/tenant_quotas?tenant_id=" + URLEncoder.encode(tenant, StandardCharsets.UTF_8));
     if (connection.getResponseCode() == HttpURLConnection.HTTP_OK) {
       try (InputStream body = connection.getInputStream()) {
-        String text = new String(body.readAllBytes(), StandardCharsets.UTF_8);
-        Matcher bytes = TENANT_BYTES.matcher(text);
-        if (bytes.find()) {
-          return OptionalLong.of(Long.parseLong(bytes.group(1)));
-        }
-        throw new IOException("it does not say what tenant " + tenant + " has: " + text);
+        return OptionalLong.of(chargedBytes(textOf(body)));
       }
     }
     try (InputStream body = connection.getErrorStream()) {
-      String text = body == null ? "" : new String(body.readAllBytes(), StandardCharsets.UTF_8);
+      String text = body == null ? "" : textOf(body);
       // A tenant that is not registered has nothing; otherwise it knows no tenants, or of none now.
       return text.contains("OBJECT_NOT_FOUND") ? OptionalLong.of(0) : OptionalLong.empty();
     }
+  }
+
+  private static String textOf(InputStream body) throws IOException {
+    return new String(ending(body).readNBytes(WINDOW_BYTES), StandardCharsets.UTF_8);
+  }
+
+  /**
+   * Returns what the master says a tenant has.
+   *
+   * @param text its answer
+   * @throws IOException if it says nothing of that
+   */
+  static long chargedBytes(String text) throws IOException {
+    Matcher bytes = TENANT_BYTES.matcher(text);
+    if (!bytes.find()) {
+      throw new IOException(
+          "it does not say what the tenant (tenant_id) has: "
+              + text.substring(0, Math.min(text.length(), SHOWN_CHARS)));
+    }
+    return Long.parseLong(bytes.group(1));
+  }
+
+  /** Returns a stream that fails when reading from it has taken too long in all. */
+  private static InputStream ending(InputStream input) {
+    long end = System.nanoTime() + LONGEST_ANSWER.toNanos();
+    return new FilterInputStream(input) {
+      @Override
+      public int read(byte[] bytes, int offset, int length) throws IOException {
+        if (System.nanoTime() - end > 0) {
+          throw new IOException(
+              "its answer takes longer than " + LONGEST_ANSWER.toSeconds() + " s");
+        }
+        return in.read(bytes, offset, length);
+      }
+    };
   }
 
   private HttpURLConnection connect(String path) throws IOException {

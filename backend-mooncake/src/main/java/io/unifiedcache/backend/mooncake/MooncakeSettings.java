@@ -60,6 +60,8 @@ record MooncakeSettings(
     NATIVE
   }
 
+  private static final long SMALLEST_SEGMENT = 16 << 20;
+
   static final Option<Choice> CLIENT =
       Option.choice(
               "client",
@@ -94,6 +96,10 @@ record MooncakeSettings(
   static final Option<String> METADATA_SERVER =
       Option.text(
               "metadata_server", "Where clients find each other; or MOONCAKE_TE_META_DATA_SERVER.")
+          .where(
+              "P2PHANDSHAKE for none, http://host:port/path, or etcd://host:port;host:port (of all"
+                  + " else Mooncake's packages end the process)",
+              MetadataServer::isAddress)
           .withDefault("P2PHANDSHAKE");
 
   static final Option<String> LOCAL_HOSTNAME =
@@ -115,6 +121,9 @@ record MooncakeSettings(
               "global_segment_size",
               "The memory that this process gives to the cluster, 0 for none; or"
                   + " MOONCAKE_GLOBAL_SEGMENT_SIZE.")
+          .where(
+              "0 for none, or at least 16MiB, which is the smallest that Mooncake takes",
+              size -> size.bytes() == 0 || size.bytes() >= SMALLEST_SEGMENT)
           .withDefault(new ByteSize(0));
 
   static final Option<ByteSize> LOCAL_BUFFER_SIZE =
@@ -262,6 +271,20 @@ record MooncakeSettings(
         Math.toIntExact(metricsPort),
         settings.get(LEASE),
         settings.get(QUARANTINE));
+  }
+
+  /**
+   * Requires that the transport is what it is called.
+   *
+   * @throws CacheException with code {@code REFUSED} if Mooncake would use another in its place
+   */
+  void requireTransport(RdmaDevices devices, Map<String, String> environment) {
+    if (setup.protocol().equals("rdma")) {
+      String problem = devices.problem(setup.deviceName(), environment);
+      if (problem != null) {
+        throw new CacheException(FailureCode.REFUSED, "protocol=rdma cannot be had: " + problem);
+      }
+    }
   }
 
   /**

@@ -3,6 +3,7 @@ package io.unifiedcache.backend.mooncake;
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.MemoryState;
@@ -23,19 +24,26 @@ import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.ThreadFactory;
+import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.ObjLongConsumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -70,7 +78,8 @@ final class MooncakeStore implements CacheStore {
   /** Threads for what moves no bytes, so that it does not wait behind what does. */
   private static final int CONTROL_THREADS = 2;
 
-  private static final String PROBED_KEY = "unified-cache-probe";
+  /** What the keys of probes begin with. */
+  private static final String PROBED_KEY = "unified-cache-probe-";
 
   private final StoreParts parts;
   private final Master master;
@@ -82,7 +91,6 @@ final class MooncakeStore implements CacheStore {
   private final @Nullable IgnoredGroups ignoredGroups;
   private final CallThreads transfers;
   private final CallThreads control;
-  private final ThreadFactory threads;
 
   /** Guards the counters and the closing. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -93,8 +101,10 @@ final class MooncakeStore implements CacheStore {
   private final AtomicInteger calls = new AtomicInteger();
   private volatile boolean closed;
 
-  /** Closes Mooncake's client, once the store is closing. */
-  private @Nullable Thread ending;
+  /** Closes Mooncake's client, once the store is closing. It has begun: it may not be able to. */
+  private final Thread ending;
+
+  private final CountDownLatch closing = new CountDownLatch(1);
 
   private long stored;
   private long found;
@@ -143,8 +153,9 @@ final class MooncakeStore implements CacheStore {
             new Quarantine(settings.quarantine(), control::later),
             new Removals(),
             settings.onlyRegistered());
-    threads = context.threads();
-    transfers = new CallThreads(settings.ioThreads(), threads);
+    transfers = new CallThreads(settings.ioThreads(), context.threads());
+    ending = context.threads().newThread(this::end);
+    ending.start();
   }
 
   /** Opens a store. */
@@ -162,7 +173,7 @@ final class MooncakeStore implements CacheStore {
               try {
                 MooncakeStore store = open(settings, master, control, context);
                 if (!answer.compareAndSet(null, store)) {
-                  store.parts.client().close();
+                  store.beginToEnd();
                 }
               } catch (CacheException e) {
                 answer.compareAndSet(null, e);
@@ -184,22 +195,36 @@ final class MooncakeStore implements CacheStore {
 
   private static MooncakeStore open(
       MooncakeSettings settings, Master master, CallThreads control, StoreContext context) {
+    settings.requireTransport(RdmaDevices.ofThisMachine(), System.getenv());
     ClientLibrary library = ClientLibraries.load(settings);
     master.requireServing();
+    Master.requireMetadata(settings.setup().metadataServer());
     String host = master.localHost(settings.setup().localHostname());
     ClientSetup setup = settings.setup().at(Master.withPort(host));
+    AtExit.opening();
+    MooncakeStore opened = null;
     try {
       MooncakeClient client = library.setUp(setup);
+      try {
+        opened =
+            new MooncakeStore(client, library.description(), settings, master, control, context);
+      } finally {
+        if (opened == null) {
+          client.close();
+        }
+      }
       LOG.info("{}: {} has joined {}", context.instance(), library.description(), master);
-      return new MooncakeStore(client, library.description(), settings, master, control, context);
+      return opened;
     } catch (ClientException e) {
       // Mooncake has one number for what passes and what does not. The text is the same each time.
       throw new CacheException(
           FailureCode.UNREACHABLE,
-          ("%s cannot join the cluster of %s: %s. Tried as local_hostname %s with protocol %s,"
-                  + " device_name \"%s\", metadata_server %s. One of these may be wrong; or the"
-                  + " master or the metadata server is away, not ready or of another version,"
-                  + " which may pass. Mooncake's own lines on standard error tell more")
+          ("%s cannot join the cluster of %s, though the master answers: %s. Tried as"
+               + " local_hostname %s with protocol %s, device_name \"%s\", metadata_server %s,"
+               + " global_segment_size %d. Most likely Mooncake was built without this protocol, a"
+               + " device is of no use, or there is less memory than global_segment_size; or the"
+               + " master is not ready, or of another version, which may pass. Mooncake's own lines"
+               + " on standard error tell more")
               .formatted(
                   library.description(),
                   master,
@@ -207,8 +232,11 @@ final class MooncakeStore implements CacheStore {
                   host,
                   setup.protocol(),
                   setup.deviceName(),
-                  setup.metadataServer()),
+                  setup.metadataServer(),
+                  setup.globalSegmentSize()),
           e);
+    } finally {
+      AtExit.opened(opened);
     }
   }
 
@@ -487,22 +515,92 @@ final class MooncakeStore implements CacheStore {
   /**
    * {@inheritDoc}
    *
-   * <p>Asks the master for an object: Mooncake's own check of a client that owns no memory says
-   * that all is well, whatever has become of the master.
+   * <p>Puts a small object, reads it and removes it: Mooncake's own check of a client that owns no
+   * memory says that all is well, whatever has become of the master, and a master of another
+   * version answers some calls and not others.
    */
   @Override
   public StoreHealth probe(Deadline by) {
     enter(0);
     try {
-      BatchResult result =
-          run(control, entries(List.of(new ObjectKey(PROBED_KEY))), by, this::exists);
-      return result.status(0) == ObjectStatus.FAILED
-          ? new StoreHealth(StoreHealth.State.DOWN, result.failure(0).message())
-          : new StoreHealth(
-              StoreHealth.State.UP, "the master " + master + " answers; " + description);
+      ObjectKey key = new ObjectKey(PROBED_KEY + UUID.randomUUID());
+      byte[] bytes = key.value().getBytes(StandardCharsets.UTF_8);
+      Entry put = Entry.of(0, new PutOp(key, List.of(memory(bytes))), devices);
+      StoreFailure refused =
+          probe(put, by, (call, some) -> new TransferCall(parts, call).put(some));
+      if (refused != null) {
+        return refused.code() == FailureCode.NO_SPACE ? full(refused, by) : down(refused, by);
+      }
+      HostMemory target = memory(new byte[bytes.length]);
+      Entry get = Entry.of(0, new GetOp(key, List.of(target)), devices);
+      StoreFailure unread = probe(get, by, (call, some) -> new TransferCall(parts, call).get(some));
+      StoreFailure kept =
+          probe(
+              Entry.of(0, key),
+              by,
+              (call, some) ->
+                  askAbout(
+                      call, some, "remove", this::removeByForce, MooncakeStore::settleRemoval));
+      if (unread != null) {
+        return down(unread, by);
+      } else if (target.segment().mismatch(MemorySegment.ofArray(bytes)) >= 0) {
+        return new StoreHealth(
+            StoreHealth.State.DOWN, "other bytes were read than were put: " + description);
+      }
+      return kept == null
+          ? new StoreHealth(
+              StoreHealth.State.UP,
+              "an object was put, read and removed in the cluster of "
+                  + master
+                  + "; "
+                  + description)
+          : new StoreHealth(StoreHealth.State.DEGRADED, kept.message());
     } finally {
       exit();
     }
+  }
+
+  private static HostMemory memory(byte[] bytes) {
+    MemorySegment segment = Arena.ofAuto().allocate(bytes.length);
+    MemorySegment.copy(bytes, 0, segment, ValueLayout.JAVA_BYTE, 0, bytes.length);
+    return HostMemory.of(segment);
+  }
+
+  /** Does one step of a probe; returns why it failed, or null if it did not. */
+  private @Nullable StoreFailure probe(Entry entry, Deadline by, Work work) {
+    BatchResult result = run(control, List.of(entry), by, work);
+    return switch (result.status(0)) {
+      case FAILED -> result.failure(0);
+      case ABSENT -> StoreFailure.of(FailureCode.ABSENT, "what was just put is not there");
+      case OK, PRESENT -> null;
+    };
+  }
+
+  private StoreHealth down(StoreFailure failure, Deadline by) {
+    String more = failure.code() == FailureCode.UNREACHABLE ? askMaster(by, master::described) : "";
+    return new StoreHealth(StoreHealth.State.DOWN, failure.message() + more);
+  }
+
+  private StoreHealth full(StoreFailure failure, Deadline by) {
+    String noMemory =
+        askMaster(
+            by,
+            () ->
+                master.isWithoutMemory()
+                    ? "the cluster has no memory: start mooncake_client with a global_segment_size,"
+                        + " or set global_segment_size here"
+                    : "");
+    return new StoreHealth(
+        noMemory.isEmpty() ? StoreHealth.State.DEGRADED : StoreHealth.State.DOWN,
+        "nothing can be put: " + failure.message() + noMemory);
+  }
+
+  /** Returns what there is to add to a message; nothing if that is not known in time. */
+  private String askMaster(Deadline by, Supplier<String> question) {
+    AtomicReference<@Nullable String> answer = new AtomicReference<>();
+    Call call = control.run(by, running -> answer.set(question.get()));
+    String more = call.isDone() ? answer.get() : null;
+    return more == null || more.isEmpty() ? "" : "; " + more;
   }
 
   /**
@@ -513,7 +611,6 @@ final class MooncakeStore implements CacheStore {
    */
   @Override
   public void close() {
-    Thread last;
     lock.lock();
     try {
       closed = true;
@@ -524,22 +621,34 @@ final class MooncakeStore implements CacheStore {
         control.hurry();
         awaitCalls(CLOSING_NANOS);
       }
-      last = ending;
-      if (last == null) {
-        transfers.shutdown();
-        control.shutdown();
-        last = threads.newThread(this::end);
-        last.start();
-        ending = last;
-      }
     } finally {
       lock.unlock();
     }
+    letEnd();
+    awaitEnd(System.nanoTime() + 2 * CLOSING_NANOS);
+  }
+
+  /** Begins to close the store without waiting for its callers, which are let go. */
+  void beginToEnd() {
+    closed = true;
+    transfers.hurry();
+    control.hurry();
+    letEnd();
+  }
+
+  private void letEnd() {
+    transfers.shutdown();
+    control.shutdown();
+    closing.countDown();
+  }
+
+  /** Waits until Mooncake's client is closed, or a moment has come. */
+  void awaitEnd(long end) {
     boolean interrupted = false;
-    long end = System.nanoTime() + 2 * CLOSING_NANOS;
-    while (last.isAlive() && System.nanoTime() < end) {
+    long left;
+    while (ending.isAlive() && (left = end - System.nanoTime()) > 0) {
       try {
-        last.join(TimeUnit.NANOSECONDS.toMillis(CLOSING_NANOS));
+        ending.join(Duration.ofNanos(left));
       } catch (InterruptedException e) {
         interrupted = true;
       }
@@ -549,8 +658,17 @@ final class MooncakeStore implements CacheStore {
     }
   }
 
-  /** Leaves the cluster, once no call is at work. */
+  /** Leaves the cluster, once the store is closing and no call is at work. */
   private void end() {
+    boolean told = false;
+    while (!told) {
+      try {
+        closing.await();
+        told = true;
+      } catch (InterruptedException e) {
+        LOG.debug("nothing but a close ends the store", e);
+      }
+    }
     while (!transfers.awaitEnd(CLOSING_NANOS) || !control.awaitEnd(CLOSING_NANOS)) {
       LOG.warn("Mooncake's client is not closed yet, since a call to it does not end");
     }
@@ -558,6 +676,7 @@ final class MooncakeStore implements CacheStore {
     parts.client().close();
     parts.quarantine().end();
     parts.staging().end();
+    AtExit.closed(this);
   }
 
   private void awaitCalls(long nanos) {

@@ -50,7 +50,9 @@ final class ThreadStack {
   /**
    * Has a task done; false if it never will be, after {@link #shutdown}.
    *
-   * @throws OutOfMemoryError if the thread that it takes cannot be begun
+   * <p>Where no thread can be begun, one of those that are there does it.
+   *
+   * @throws RuntimeException or an Error, as what makes threads throws it, if there is none
    */
   boolean execute(Task task) {
     Worker idle;
@@ -63,22 +65,54 @@ final class ThreadStack {
       if (idle == null) {
         if (alive == count) {
           tasks.add(task);
-        } else {
-          begin(new Worker(task));
+          return true;
         }
+        alive++;
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (idle == null) {
+      begin(task);
+    } else {
+      idle.give(task);
+    }
+    return true;
+  }
+
+  /** Begins a thread that has been counted. */
+  private void begin(Task task) {
+    Worker worker = new Worker(task);
+    try {
+      Thread thread = factory.newThread(worker);
+      worker.thread = thread;
+      thread.start();
+    } catch (RuntimeException | Error e) {
+      if (!leaveToOthers(task)) {
+        throw e;
+      }
+    }
+  }
+
+  /** Gives the task of a thread that was counted, and has not begun, to another; false if none. */
+  private boolean leaveToOthers(Task task) {
+    Worker idle;
+    lock.lock();
+    try {
+      alive--;
+      ended.signalAll();
+      idle = waiting.pollLast();
+      if (idle == null && alive > 0) {
+        tasks.add(task);
         return true;
       }
     } finally {
       lock.unlock();
     }
-    idle.give(task);
-    return true;
-  }
-
-  private void begin(Worker worker) {
-    worker.thread = factory.newThread(worker);
-    worker.thread.start();
-    alive++;
+    if (idle != null) {
+      idle.give(task);
+    }
+    return idle != null;
   }
 
   /** Takes no more tasks; ends the threads once those are done that were taken. */

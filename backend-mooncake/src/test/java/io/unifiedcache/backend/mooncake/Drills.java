@@ -322,6 +322,22 @@ abstract class Drills {
   }
 
   @Test
+  void processExits_whileCallsRun_withItsOwnStatus() throws Exception {
+    for (int i = 0; i < Integer.getInteger("mooncake.exits", 4); i++) {
+      Process process =
+          ExitingProcess.start(settings())
+              .redirectError(ProcessBuilder.Redirect.DISCARD)
+              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+              .start();
+      try {
+        assertThat(process.waitFor()).as("exit %d", i).isEqualTo(ExitingProcess.STATUS);
+      } finally {
+        process.destroyForcibly();
+      }
+    }
+  }
+
+  @Test
   void open_leavesThreadsOfTheJvmOpenToSignals() throws Exception {
     Set<Path> tasks = ConcurrentHashMap.newKeySet();
     ThreadFactory threads =

@@ -6,9 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -16,11 +18,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A master that is played by sockets, whose ports take connections even if nobody serves them. */
 class MasterTest {
+  private static final Logger LOG = LoggerFactory.getLogger(MasterTest.class);
+
   private final List<ServerSocket> sockets = new ArrayList<>();
 
   @AfterEach
@@ -46,34 +53,122 @@ class MasterTest {
   }
 
   @Test
-  void requireServing_httpNeverAnswers_hangs() throws IOException {
-    int http = listen();
-    Master master = master("127.0.0.1:" + listen(), http);
+  void requireServing_silentPort_hangs() throws IOException {
+    Master master = master("127.0.0.1:" + listen(), 1);
     assertUnreachable(
         master::requireServing,
         "the master of Mooncake at " + master + " hangs",
-        "port " + http + " (master_metrics_port)");
+        "does not answer within 2 s");
   }
 
   @Test
-  void requireServing_noHttp_goesOn() throws IOException {
-    Master master = master("127.0.0.1:" + listen(), MooncakeCluster.freePort());
+  void requireServing_webServer_namesThePortThatIsMeant() throws IOException {
+    // As Mooncake's own does, it waits for the end of a line.
+    Master patient = master("127.0.0.1:" + web(), 1);
+    assertUnreachable(patient::requireServing, "a web server answers", "rpc_port");
+    Master eager = master("127.0.0.1:" + answering("HTTP/1.1 400 Bad Request\r\n\r\n"), 1);
+    assertUnreachable(eager::requireServing, "a web server answers", "rpc_port");
+  }
+
+  @Test
+  void requireServing_dropsConnections_isNamed() throws IOException {
+    Master master = master("127.0.0.1:" + answering(""), 1);
+    assertUnreachable(master::requireServing, "connections are taken and dropped");
+  }
+
+  @Test
+  void requireServing_otherProtocol_isNamed() throws IOException {
+    Master master = master("127.0.0.1:" + answering("SSH-2.0\r\n"), 1);
+    assertUnreachable(master::requireServing, "does not speak Mooncake's protocol");
+  }
+
+  @Test
+  void requireServing_serverThatIsNoMaster_isNamed() throws IOException {
+    Master master = master("127.0.0.1:" + answering(message(11, "not registered")), 1);
+    assertUnreachable(master::requireServing, "a server of Mooncake answers that is no master");
+  }
+
+  @Test
+  void requireServing_master_goesOnAndTellsItsVersion() throws IOException {
+    Master master = master("127.0.0.1:" + answering(message(0, "\u00052.0.0")), 1);
     assertThatCode(master::requireServing).doesNotThrowAnyException();
+    assertThat(master.described()).contains("has version 2.0.0");
   }
 
   @Test
-  void requireServing_httpOfAnyAnswer_goesOn() throws IOException {
-    for (String answer :
-        List.of("", "SSH-2.0\r\n", "HTTP/1.1 503 no\r\nContent-Length: 0\r\n\r\n")) {
-      Master master = master("127.0.0.1:" + listen(), answering(answer));
-      assertThatCode(master::requireServing).as(answer).doesNotThrowAnyException();
+  void requireServing_addressOfAnotherKind_asksThoseThatCanBeTold() throws IOException {
+    int nobody = MooncakeCluster.freePort();
+    Master away = master("etcd://127.0.0.1:" + nobody, 1);
+    assertUnreachable(away::requireServing, "127.0.0.1:" + nobody, "(master_server_address)");
+    Master oneIsThere = master("etcd://127.0.0.1:%d;127.0.0.1:%d".formatted(nobody, web()), 1);
+    assertThatCode(oneIsThere::requireServing).doesNotThrowAnyException();
+    assertThatCode(master("k8s://lease", 1)::requireServing).doesNotThrowAnyException();
+  }
+
+  @Test
+  void requireMetadata_none_goesOn() {
+    assertThatCode(() -> Master.requireMetadata("P2PHANDSHAKE")).doesNotThrowAnyException();
+  }
+
+  @Test
+  void requireMetadata_http_isWhatAnswersAsOne() throws IOException {
+    String found = "HTTP/1.1 404 no\r\nContent-Length: 18\r\n\r\nmetadata not found";
+    String other = "HTTP/1.1 404 no\r\nContent-Length: 2\r\n\r\nno";
+    String broken = "HTTP/1.1 503 no\r\nContent-Length: 0\r\n\r\n";
+    assertThatCode(() -> Master.requireMetadata(metadata(answering(found))))
+        .doesNotThrowAnyException();
+    assertUnreachable(
+        () -> Master.requireMetadata(metadata(answering(other))), "(metadata_server) answers 404");
+    assertUnreachable(
+        () -> Master.requireMetadata(metadata(answering(broken))), "(metadata_server) answers 503");
+    assertUnreachable(
+        () -> Master.requireMetadata(metadata(MooncakeCluster.freePort())),
+        "(metadata_server) cannot be reached");
+    assertUnreachable(
+        () -> Master.requireMetadata(metadata(listen())),
+        "(metadata_server) does not answer within 2 s");
+  }
+
+  @Test
+  void requireMetadata_etcd_isOneThatIsNotSilent() throws IOException {
+    String silent = "etcd://127.0.0.1:" + listen();
+    assertUnreachable(() -> Master.requireMetadata(silent), "does not answer within 2 s");
+    String away = "127.0.0.1:" + MooncakeCluster.freePort();
+    assertUnreachable(() -> Master.requireMetadata(away), away, "(metadata_server)");
+    String either = away + ";127.0.0.1:" + web();
+    assertThatCode(() -> Master.requireMetadata(either)).doesNotThrowAnyException();
+  }
+
+  @Test
+  void metadataAddress_thatWouldEndTheProcess_isNone() {
+    for (String good :
+        List.of("P2PHANDSHAKE", "http://h:8080/metadata", "https://h", "etcd://a:1;b:2", "a:1")) {
+      assertThat(MetadataServer.isAddress(good)).as(good).isTrue();
+    }
+    for (String bad : List.of("", "P2P", "redis://h:6379", "foo://x", "http://", "http://a b/")) {
+      assertThat(MetadataServer.isAddress(bad)).as(bad).isFalse();
     }
   }
 
   @Test
-  void requireServing_addressOfAnotherKind_goesOn() throws IOException {
-    Master master = master("etcd://127.0.0.1:" + MooncakeCluster.freePort(), listen());
-    assertThatCode(master::requireServing).doesNotThrowAnyException();
+  void chargedBytes_isANumberOrAFailureThatIsForeseen() throws IOException {
+    assertThat(Master.chargedBytes("{\"charged_bytes\" : 12}")).isEqualTo(12);
+    for (String bad : List.of("", "{}", "{\"charged_bytes\":99999999999999999999}")) {
+      assertThatThrownBy(() -> Master.chargedBytes(bad))
+          .as(bad)
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("it does not say");
+    }
+  }
+
+  private static String metadata(int port) {
+    return "http://127.0.0.1:" + port + "/metadata";
+  }
+
+  /** Returns an answer of Mooncake's protocol. */
+  private static String message(int problem, String body) {
+    return "\u0015\0%c\0\1\0\0\0%c\0\0\0\0\0\0\0%s"
+        .formatted((char) problem, (char) body.length(), body);
   }
 
   @Test
@@ -103,8 +198,25 @@ class MasterTest {
     return socket().getLocalPort();
   }
 
+  /** Returns a port whose connections end with an answer to a line. */
+  private int web() throws IOException {
+    return serving(
+        input ->
+            new BufferedReader(new InputStreamReader(input, StandardCharsets.US_ASCII)).readLine(),
+        "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+  }
+
   /** Returns a port whose connections end with an answer. */
   private int answering(String answer) throws IOException {
+    return serving(input -> input.read(new byte[8192]), answer);
+  }
+
+  /** Reads what a server waits for. */
+  private interface Reading {
+    @Nullable Object read(InputStream input) throws IOException;
+  }
+
+  private int serving(Reading reading, String answer) throws IOException {
     ServerSocket socket = socket();
     Thread.ofPlatform()
         .daemon()
@@ -113,12 +225,10 @@ class MasterTest {
               while (!socket.isClosed()) {
                 try (Socket connection = socket.accept();
                     OutputStream output = connection.getOutputStream()) {
-                  int unused = connection.getInputStream().read(new byte[8192]);
+                  Object unused = reading.read(connection.getInputStream());
                   output.write(answer.getBytes(StandardCharsets.UTF_8));
                 } catch (IOException e) {
-                  if (!socket.isClosed()) {
-                    throw new UncheckedIOException(e);
-                  }
+                  LOG.debug("the other side has gone, or the test is over", e);
                 }
               }
             });

@@ -104,6 +104,12 @@ final class MooncakeCluster
 
   /** Starts everything. */
   void start() throws IOException {
+    startMasterAlone();
+    startOwner();
+  }
+
+  /** Starts a cluster that has no memory yet. */
+  void startMasterAlone() throws IOException {
     folder = Files.createTempDirectory("mooncake-cluster");
     rpcPort = freePort();
     httpPort = freePort();
@@ -113,7 +119,16 @@ final class MooncakeCluster
       masterFlags.put("tenant_quota_connector_uri", file.toString());
     }
     startMaster();
-    startOwner();
+  }
+
+  /** Returns the port of the master's HTTP interface. */
+  int httpPort() {
+    return httpPort;
+  }
+
+  /** Returns the port where the process that owns the memory takes calls. */
+  int ownerPort() {
+    return ownerPort;
   }
 
   /** Starts the master, on the same ports as before, and waits until it serves. */

@@ -36,7 +36,7 @@ class MooncakeSettingsTest {
         Files.writeString(
             folder.resolve("mooncake.json"),
             """
-            {"protocol": "RDMA", "global_segment_size": 1048576, "local_buffer_size": "2gb",
+            {"protocol": "RDMA", "global_segment_size": 16777216, "local_buffer_size": "2gb",
              "metadata_server": null, "enable_ssd_offload": true}
             """);
     Map<String, String> environment =
@@ -48,7 +48,7 @@ class MooncakeSettingsTest {
             "MOONCAKE_PROTOCOL",
             "tcp",
             "MOONCAKE_TE_META_DATA_SERVER",
-            "etcd://two",
+            "etcd://two:2379",
             "MOONCAKE_DEVICE",
             "",
             "LOCAL_HOSTNAME",
@@ -57,9 +57,9 @@ class MooncakeSettingsTest {
         ScriptedStore.settings(Map.of("local_buffer_size", "4KiB"), environment).setup();
     assertThat(setup.localBufferSize()).isEqualTo(4096);
     assertThat(setup.protocol()).isEqualTo("rdma");
-    assertThat(setup.globalSegmentSize()).isEqualTo(1 << 20);
+    assertThat(setup.globalSegmentSize()).isEqualTo(16 << 20);
     assertThat(setup.masterServerAddress()).isEqualTo("one:50051");
-    assertThat(setup.metadataServer()).isEqualTo("etcd://two");
+    assertThat(setup.metadataServer()).isEqualTo("etcd://two:2379");
     assertThat(setup.localHostname()).isEqualTo("three");
     assertThat(setup.deviceName()).isEmpty();
     assertThat(setup.tenant()).isEqualTo("default");
@@ -177,7 +177,7 @@ class MooncakeSettingsTest {
         for (String later : variables.subList(i, variables.size())) {
           environment.put(later, valueOf(setting, "54321"));
         }
-        String value = valueOf(setting, "12345");
+        String value = valueOf(setting, "23456789");
         environment.put(variables.get(i), value);
         assertThat(ScriptedStore.settings(Map.of(), environment))
             .as(variables.get(i))

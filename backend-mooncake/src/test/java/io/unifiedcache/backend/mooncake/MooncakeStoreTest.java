@@ -497,7 +497,7 @@ class MooncakeStoreTest {
   void probe_clientStalls_isDownInTime() {
     CountDownLatch stalled = new CountDownLatch(1);
     stallExists(stalled);
-    StoreHealth health = store.probe(brief());
+    StoreHealth health = store.probe(onceCalled("exists"));
     assertThat(health.state()).isEqualTo(StoreHealth.State.DOWN);
     assertThat(health.detail()).contains("the deadline passed");
     stalled.countDown();
@@ -562,11 +562,55 @@ class MooncakeStoreTest {
   }
 
   @Test
+  void probe_allWorks_isUpAndLeavesNothing() {
+    StoreHealth health = store.probe(soon());
+    assertThat(health.state()).as(health.detail()).isEqualTo(StoreHealth.State.UP);
+    assertThat(client.objects).isEmpty();
+    assertThat(store.stats().stored()).isZero();
+  }
+
+  @Test
   void probe_masterDoesNotAnswer_isDownWithTheNumber() {
     client.existsScript = key -> Answers.RPC_FAILED;
+    assertDown("-900", "no master of Mooncake listens at 127.0.0.1:1");
+  }
+
+  @Test
+  void probe_masterOfAnotherVersion_isDownThoughItAnswersSomeCalls() {
+    client.putScript = key -> Answers.RPC_FAILED;
+    assertDown("-900", "of another version");
+  }
+
+  @Test
+  void probe_objectsCannotBeRead_isDown() {
+    client.getScript = key -> Answers.TRANSFER_FAILED;
+    assertDown("-800");
+    client.getScript = key -> Answers.OBJECT_NOT_FOUND;
+    assertDown("what was just put is not there");
+  }
+
+  @Test
+  void probe_otherBytesAreRead_isDown() {
+    client.putScript =
+        key -> {
+          client.objects.put(key, new byte[key.length()]);
+          return 0L;
+        };
+    assertDown("other bytes were read than were put");
+  }
+
+  @Test
+  void probe_noRoom_isDegraded() {
+    client.putScript = key -> Answers.NO_SPACE;
+    StoreHealth health = store.probe(soon());
+    assertThat(health.state()).isEqualTo(StoreHealth.State.DEGRADED);
+    assertThat(health.detail()).contains("nothing can be put", "-200");
+  }
+
+  private void assertDown(String... texts) {
     StoreHealth health = store.probe(soon());
     assertThat(health.state()).isEqualTo(StoreHealth.State.DOWN);
-    assertThat(health.detail()).contains("-900");
+    assertThat(health.detail()).contains(texts);
   }
 
   @Test
