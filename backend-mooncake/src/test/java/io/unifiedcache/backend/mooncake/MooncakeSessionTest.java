@@ -2,6 +2,7 @@ package io.unifiedcache.backend.mooncake;
 
 import static io.unifiedcache.backend.mooncake.ScriptedStore.bytes;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.key;
+import static io.unifiedcache.backend.mooncake.ScriptedStore.once;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.pieces;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.put;
 import static io.unifiedcache.backend.mooncake.ScriptedStore.soon;
@@ -75,8 +76,13 @@ class MooncakeSessionTest {
   @Test
   void close_whileALateReadIsAtWork_waitsForItsEnd() throws Exception {
     ReadSession session = open("a");
-    client.beforeRanges = this::stall;
-    BatchResult result = read(session, pieces(0, BYTES), Deadline.after(Duration.ofMillis(20)));
+    CountDownLatch reading = new CountDownLatch(1);
+    client.beforeRanges =
+        () -> {
+          reading.countDown();
+          stall();
+        };
+    BatchResult result = read(session, pieces(0, BYTES), once(() -> reading.getCount() == 0));
     assertThat(result.failure(0).code()).isEqualTo(FailureCode.TIMEOUT);
     session.close();
     // What is let go of later is let go of in order.
@@ -97,7 +103,7 @@ class MooncakeSessionTest {
           return null;
         };
     ReadSession session =
-        store.openSession(List.of(key("a")), Deadline.after(Duration.ofMillis(20)));
+        store.openSession(List.of(key("a")), once(() -> client.started.contains("a")));
     assertThat(session.opened().failure(0).code()).isEqualTo(FailureCode.TIMEOUT);
     session.close();
     stalled.countDown();

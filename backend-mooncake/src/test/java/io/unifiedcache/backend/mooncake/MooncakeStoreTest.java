@@ -350,7 +350,7 @@ class MooncakeStoreTest {
           return null;
         };
     StoreFailure failure =
-        failure(store.get(List.of(get("a", 1)), brief()), 0, FailureCode.TIMEOUT);
+        failure(store.get(List.of(get("a", 1)), onceCalled("get")), 0, FailureCode.TIMEOUT);
     assertThat(entered.getCount()).isZero();
     CompletableFuture<?> released = released(failure);
     assertThat(released).isNotDone();
@@ -367,7 +367,7 @@ class MooncakeStoreTest {
             await(stalled);
             return null;
           };
-      failure(narrow.get(List.of(get("a", 1)), brief()), 0, FailureCode.TIMEOUT);
+      failure(narrow.get(List.of(get("a", 1)), onceCalled("get")), 0, FailureCode.TIMEOUT);
       StoreFailure second =
           failure(narrow.get(List.of(get("b", 1)), brief()), 0, FailureCode.TIMEOUT);
       assertThat(second.memory()).isEqualTo(MemoryState.UNTOUCHED);
@@ -388,7 +388,7 @@ class MooncakeStoreTest {
           return null;
         };
     StoreFailure failure =
-        failure(store.get(List.of(get("a", 1)), brief()), 0, FailureCode.TIMEOUT);
+        failure(store.get(List.of(get("a", 1)), onceCalled("get")), 0, FailureCode.TIMEOUT);
     Thread closing = Thread.ofPlatform().start(store::close);
     closing.join(Duration.ofMillis(200));
     assertThat(client.closed).isFalse();
@@ -402,10 +402,7 @@ class MooncakeStoreTest {
   void close_whileAnotherCloses_waitsForTheClientToo() throws Exception {
     CountDownLatch stalled = new CountDownLatch(1);
     stallExists(stalled);
-    failure(
-        store.exists(List.of(key("a")), Deadline.after(Duration.ofMillis(20))),
-        0,
-        FailureCode.TIMEOUT);
+    failure(store.exists(List.of(key("a")), onceCalled("exists")), 0, FailureCode.TIMEOUT);
     FutureTask<Boolean> first = begin(this::closeStore);
     awaitClosing();
     FutureTask<Boolean> second = begin(this::closeStore);
@@ -708,6 +705,11 @@ class MooncakeStoreTest {
       throw new IllegalStateException(e);
     }
     return Answers.TRANSFER_FAILED;
+  }
+
+  /** Returns a deadline that passes once the client is in a call. */
+  private Deadline onceCalled(String name) {
+    return ScriptedStore.once(() -> client.calls.contains(name));
   }
 
   /** A deadline that is met. */

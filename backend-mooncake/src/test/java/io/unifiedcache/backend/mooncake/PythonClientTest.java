@@ -11,8 +11,10 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** The client on a module that stands in for Mooncake's: it notes calls and answers as told. */
+@Isolated("it counts the memory of the interpreter, which all tests share")
 class PythonClientTest {
   private static final String MODULE =
       """

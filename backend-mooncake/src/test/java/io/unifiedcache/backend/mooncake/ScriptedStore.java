@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 
 /** Stores over a client that answers as a test says, and what they are called with. */
 final class ScriptedStore {
@@ -104,5 +105,10 @@ final class ScriptedStore {
   /** A deadline that no test should meet. */
   static Deadline soon() {
     return Deadline.after(Duration.ofSeconds(30));
+  }
+
+  /** Returns a deadline that passes as soon as something is so, however slow the machine is. */
+  static Deadline once(BooleanSupplier isSo) {
+    return Deadline.after(Duration.ofNanos(1), () -> isSo.getAsBoolean() ? 1 : 0);
   }
 }
