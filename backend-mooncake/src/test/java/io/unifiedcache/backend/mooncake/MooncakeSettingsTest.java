@@ -177,7 +177,7 @@ class MooncakeSettingsTest {
         for (String later : variables.subList(i, variables.size())) {
           environment.put(later, valueOf(setting, "54321"));
         }
-        String value = valueOf(setting, "23456789");
+        String value = valueOf(setting, "12345");
         environment.put(variables.get(i), value);
         assertThat(ScriptedStore.settings(Map.of(), environment))
             .as(variables.get(i))
@@ -191,7 +191,8 @@ class MooncakeSettingsTest {
   /** Returns a value that a setting takes, which is not its default. */
   private String valueOf(String setting, String number) throws IOException {
     return switch (setting) {
-      case "master_server_address" -> "host:" + number;
+      case "master_server_address", "metadata_server" -> "host:" + number;
+      case "global_segment_size" -> number + "0000";
       case "config" ->
           Files.writeString(
                   folder.resolve(number + ".json"), "{\"device_name\": \"" + number + "\"}")
