@@ -46,7 +46,9 @@ import org.slf4j.LoggerFactory;
  *       replaces by a page of the same key, as a whole; readers finish with what they have opened.
  *   <li><b>Two puts of one key.</b> Both write; the first to link its file wins.
  *   <li><b>Bytes.</b> A file has no checksum and no header. What is wrong in it is not seen, except
- *       for its length.
+ *       for its length: one that is short or long is {@code SIZE_MISMATCH} to a get, and stays, and
+ *       is {@code PRESENT} to a put, until it is removed, as the linker does with what has failed
+ *       so before it stores it anew.
  *   <li><b>Room.</b> Nothing is evicted, and the disk is left the bytes that it is to have. What is
  *       in the folder is not counted.
  * </ul>

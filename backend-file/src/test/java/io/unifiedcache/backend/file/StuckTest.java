@@ -6,16 +6,19 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
+import io.unifiedcache.api.HostMemory;
 import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.MonotonicClock;
 import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
+import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.api.store.StoreInventory;
 import io.unifiedcache.api.store.Verification.Finding;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -277,6 +280,37 @@ class StuckTest {
     assertThatThrownBy(() -> Stores.open(new ReadOnly(), root(), Map.of()))
         .isInstanceOf(CacheException.class)
         .hasMessageContaining("Read-only file system");
+  }
+
+  @Test
+  void arena_closedDuringACall_failsItsEntryAndInterruptsNobody() {
+    AtomicReference<@Nullable Arena> closing = new AtomicReference<>();
+    TestDisk disk =
+        new TestDisk() {
+          @Override
+          void before(String step) {
+            Arena arena = step.startsWith("write segment-") ? closing.getAndSet(null) : null;
+            if (arena != null) {
+              arena.close();
+            }
+          }
+        };
+    try (FileStore store = Stores.open(disk, root(), Map.of())) {
+      byte[] bytes = Stores.bytes(3 << 20, 1);
+      for (int i = 0; i < 5; i++) {
+        Arena arena = Arena.ofShared();
+        closing.set(arena);
+        PutOp closed =
+            new PutOp(Stores.key("closed"), List.of(HostMemory.of(arena.allocate(3 << 20))));
+        PutOp sound = new PutOp(Stores.key("sound-" + i), List.of(Stores.memory(bytes)));
+        BatchResult result = store.put(List.of(closed, sound), Stores.soon());
+        assertThat(Thread.currentThread().isInterrupted()).isFalse();
+        assertThat(Stores.describe(result)).startsWith("FAILED REFUSED").contains("arena");
+        assertThat(result.isOk(1)).isTrue();
+        Stores.expect(store, "sound-" + i, bytes);
+        assertThat(Stores.exists(store, "closed")).isFalse();
+      }
+    }
   }
 
   @Test
