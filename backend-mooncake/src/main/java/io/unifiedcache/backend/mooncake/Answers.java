@@ -12,6 +12,9 @@ final class Answers {
   /** An argument is wrong; also, a target is shorter than its object. */
   static final long INVALID_PARAMS = -600;
 
+  /** No complete copy in memory; it may be on an SSD, from where it can be read as a whole. */
+  static final long NOT_IN_MEMORY = -702;
+
   /** No complete copy yet: another writer is at it, or died at it. */
   static final long REPLICA_NOT_READY = -703;
 
@@ -73,7 +76,10 @@ final class Answers {
       return FailureCode.LEASE_EXPIRED;
     } else if (number == CHECKSUM) {
       return FailureCode.CORRUPT;
-    } else if (number == TRANSFER_FAILED || number == RPC_FAILED || number == RPC_TIMEOUT) {
+    } else if (number == TRANSFER_FAILED
+        || number == NOT_IN_MEMORY
+        || number == RPC_FAILED
+        || number == RPC_TIMEOUT) {
       return FailureCode.UNREACHABLE;
     }
     return FailureCode.INTERNAL;
@@ -85,6 +91,8 @@ final class Answers {
       return "no segment has room, or all that could go is leased or pinned";
     } else if (number == INVALID_PARAMS) {
       return "an argument is refused";
+    } else if (number == NOT_IN_MEMORY) {
+      return "no copy is in memory";
     } else if (number == REPLICA_NOT_READY) {
       return "no copy is complete; another writer is at it or has died";
     } else if (number == OBJECT_NOT_FOUND) {

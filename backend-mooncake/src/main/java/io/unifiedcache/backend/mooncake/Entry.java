@@ -49,6 +49,10 @@ final class Entry {
   @Nullable MemorySegment staged;
 
   private long size;
+
+  /** The size of the object, if all of it is read for some ranges; -1 otherwise. */
+  private long wholeSize = -1;
+
   private @Nullable ObjectStatus status;
   private @Nullable StoreFailure failure;
 
@@ -138,6 +142,26 @@ final class Entry {
     return size;
   }
 
+  /** Says that all of an object is to be read, and its ranges are to be copied from that. */
+  void readWhole(long objectSize) {
+    wholeSize = objectSize;
+  }
+
+  /** Returns whether all of an object is read for some ranges of it. */
+  boolean isWhole() {
+    return wholeSize >= 0;
+  }
+
+  /** Returns whether the object is read, and not stored. */
+  boolean isRead() {
+    return !toObject;
+  }
+
+  /** Returns the bytes that Mooncake moves. */
+  long movedBytes() {
+    return isWhole() ? wholeSize : size;
+  }
+
   /** Returns the pieces that have bytes. */
   List<Memory> pieces() {
     return pieces;
@@ -203,6 +227,10 @@ final class Entry {
   /** Adds the object with its ranges. */
   void addRangesTo(Transfer transfer) {
     transfer.object(key.value());
+    if (isWhole()) {
+      transfer.piece(requireNonNull(staged).address(), wholeSize);
+      return;
+    }
     long at = staged == null ? 0 : staged.address();
     for (int i = 0; i < pieces.size(); i++) {
       long bytes = pieces.get(i).byteSize();
@@ -224,10 +252,22 @@ final class Entry {
   /** Fills all pieces from where they are staged. */
   void copyOut() {
     MemorySegment source = requireNonNull(staged);
+    if (isWhole()) {
+      copyRangesOf(source);
+      return;
+    }
     long at = 0;
     for (Memory piece : pieces) {
       MemorySegment.copy(source, at, ((HostMemory) piece).segment(), 0, piece.byteSize());
       at += piece.byteSize();
+    }
+  }
+
+  /** Fills all pieces with their ranges of the bytes of the object. */
+  void copyRangesOf(MemorySegment object) {
+    for (int i = 0; i < pieces.size(); i++) {
+      Memory piece = pieces.get(i);
+      MemorySegment.copy(object, offsets[i], ((HostMemory) piece).segment(), 0, piece.byteSize());
     }
   }
 

@@ -28,7 +28,8 @@ interface MooncakeClient {
   /**
    * Finds out the sizes of objects in bytes; negative if there is none or it is not known.
    *
-   * <p>{@code get_size}, one by one.
+   * <p>{@code get_size}, one by one; {@code batch_get_replica_desc} for those in memory where there
+   * is such a call.
    */
   long[] sizes(List<String> keys) throws ClientException;
 

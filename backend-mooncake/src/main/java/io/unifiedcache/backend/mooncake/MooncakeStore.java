@@ -140,7 +140,7 @@ final class MooncakeStore implements CacheStore {
     devices = settings.onlyRegistered();
     openObjects =
         client instanceof MooncakeClient.Scattering scattering
-            ? new OpenObjects(scattering, settings.lease())
+            ? new OpenObjects(scattering, settings.lease(), settings.stagingBytes())
             : null;
     this.ignoredGroups = client instanceof MooncakeClient.Scattering ? null : ignoredGroups;
     capabilities = capabilities(openObjects != null, devices);

@@ -1,5 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -8,8 +10,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +33,9 @@ final class OpenObjects {
   private final LongSupplier clock;
   private final long leaseNanos;
 
+  /** How many bytes sessions may still keep of objects that are not in memory. */
+  private final AtomicLong copyBytes;
+
   /** Held while Mooncake begins or ends to hold objects open. */
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -46,22 +53,37 @@ final class OpenObjects {
     /** How many bytes it has. */
     final long size;
 
+    /** Whether Mooncake holds it open. */
+    final boolean begun;
+
+    /** Whether it is not in memory, so that it can only be read as a whole. */
+    boolean whole;
+
     /** Whether its key may name another object by now. */
     boolean over;
 
-    Held(long leasedAt, long size) {
+    Held(long leasedAt, long size, boolean whole) {
       this.leasedAt = leasedAt;
       this.size = size;
+      this.whole = whole;
+      begun = !whole;
     }
   }
 
-  OpenObjects(MooncakeClient.Scattering client, Duration lease) {
-    this(client, lease, System::nanoTime);
+  /**
+   * Creates it.
+   *
+   * @param copyBytes how much sessions may keep of objects that can only be read as a whole
+   */
+  OpenObjects(MooncakeClient.Scattering client, Duration lease, long copyBytes) {
+    this(client, lease, copyBytes, System::nanoTime);
   }
 
   /** Creates it with a clock that counts nanoseconds. */
-  OpenObjects(MooncakeClient.Scattering client, Duration lease, LongSupplier clock) {
+  OpenObjects(
+      MooncakeClient.Scattering client, Duration lease, long copyBytes, LongSupplier clock) {
     this.client = client;
+    this.copyBytes = new AtomicLong(copyBytes);
     this.clock = clock;
     leaseNanos = lease.toNanos();
   }
@@ -88,6 +110,12 @@ final class OpenObjects {
 
     /** Guarded by {@link #held}. */
     private final Map<String, Held> objects = new HashMap<>();
+
+    /** The bytes of objects that were read as a whole. Guarded by {@link #held}. */
+    private final Map<String, MemorySegment> copies = new HashMap<>();
+
+    /** Where they are; null if there are none. Guarded by {@link #held}. */
+    private @Nullable Arena arena;
 
     /** How many let go of it yet: the session, and the calls that are at work. */
     private int users = 1;
@@ -127,18 +155,21 @@ final class OpenObjects {
       try {
         long before = clock.getAsLong();
         Map<String, Long> begun =
-            sized(begin(keys.stream().filter(key -> !isShared(key, before)).toList()));
+            begin(keys.stream().filter(key -> !isShared(key, before)).toList());
+        Map<String, Long> sizes = sizes(begun);
         long[] answers = new long[keys.size()];
         synchronized (held) {
           for (int i = 0; i < answers.length; i++) {
             String key = keys.get(i);
             Long answer = begun.get(key);
-            if (answer != null && answer < 0) {
-              answers[i] = answer;
-              continue;
-            }
             if (answer != null) {
-              replace(key, new Held(before, answer));
+              // One that could not be begun has no size.
+              long size = sizes.getOrDefault(key, answer);
+              if (size < 0) {
+                answers[i] = size;
+                continue;
+              }
+              replace(key, new Held(before, size, answer == Answers.NOT_IN_MEMORY));
             }
             Held object = Objects.requireNonNull(held.get(key));
             if (objects.put(key, object) != object) {
@@ -175,7 +206,9 @@ final class OpenObjects {
               continue;
             }
             Held object = Objects.requireNonNull(objects.get(keys.get(i)));
-            if (answer < 0) {
+            if (answer == Answers.NOT_IN_MEMORY) {
+              object.whole = true;
+            } else if (answer < 0) {
               answers[i] = answer;
               object.over |= Answers.isAbsent(answer);
             } else if (after - object.leasedAt > leaseNanos) {
@@ -199,13 +232,68 @@ final class OpenObjects {
         for (String key : keys) {
           Held object = Objects.requireNonNull(objects.get(key));
           long age = now - object.leasedAt;
-          object.over |= age > leaseNanos;
-          if (!object.over && age > leaseNanos / RENEWALS_PER_LEASE) {
+          // A copy stays what it is.
+          object.over |= age > leaseNanos && !copies.containsKey(key);
+          if (!object.over && !object.whole && age > leaseNanos / RENEWALS_PER_LEASE) {
             due.add(key);
           }
         }
       }
       return due;
+    }
+
+    /** Returns whether an open object can only be read as a whole. */
+    boolean isWhole(String key) {
+      synchronized (held) {
+        return Objects.requireNonNull(objects.get(key)).whole;
+      }
+    }
+
+    /** Returns the bytes of an object that have been kept, or null. */
+    @Nullable MemorySegment copy(String key) {
+      synchronized (held) {
+        return copies.get(key);
+      }
+    }
+
+    /**
+     * Says that an object was read as a whole, which leases it anew, and keeps its bytes until the
+     * session ends if there is room.
+     *
+     * @param before when reading it began, by {@link #now}
+     */
+    void wasRead(String key, MemorySegment bytes, long before) {
+      boolean room =
+          copyBytes.getAndUpdate(left -> left < bytes.byteSize() ? left : left - bytes.byteSize())
+              >= bytes.byteSize();
+      synchronized (held) {
+        Objects.requireNonNull(objects.get(key)).leasedAt = before;
+        if (room && !copies.containsKey(key)) {
+          Arena mine = arena == null ? Arena.ofShared() : arena;
+          arena = mine;
+          copies.put(key, mine.allocate(bytes.byteSize()).copyFrom(bytes));
+          return;
+        }
+      }
+      if (room) {
+        copyBytes.addAndGet(bytes.byteSize());
+      }
+    }
+
+    /** Returns what time it is. */
+    long now() {
+      return clock.getAsLong();
+    }
+
+    private void freeCopies() {
+      synchronized (held) {
+        copyBytes.addAndGet(copies.values().stream().mapToLong(MemorySegment::byteSize).sum());
+        copies.clear();
+        if (arena != null) {
+          arena.close();
+          arena = null;
+        }
+      }
     }
 
     /** Returns how many bytes an open object has. */
@@ -228,6 +316,7 @@ final class OpenObjects {
 
     /** Lets go of all objects, after the last {@link #release}. Waits for Mooncake. */
     void end() {
+      freeCopies();
       lock.lock();
       try {
         List<String> last = new ArrayList<>(objects.size());
@@ -235,7 +324,7 @@ final class OpenObjects {
           objects.forEach(
               (key, object) -> {
                 // By its key Mooncake knows the object that has taken its place, if there is one.
-                if (--object.openings == 0 && held.remove(key, object)) {
+                if (--object.openings == 0 && held.remove(key, object) && object.begun) {
                   last.add(key);
                 }
               });
@@ -288,35 +377,38 @@ final class OpenObjects {
     return begun;
   }
 
-  /** Asks for the sizes of what has begun; what has none to tell is ended again. */
-  private Map<String, Long> sized(Map<String, Long> begun) throws ClientException {
-    List<String> keys =
-        begun.entrySet().stream()
-            .filter(each -> each.getValue() >= 0)
-            .map(Map.Entry::getKey)
-            .toList();
+  /** Returns the sizes of what can be read; what has none to tell is ended again. */
+  private Map<String, Long> sizes(Map<String, Long> begun) throws ClientException {
+    List<String> keys = new ArrayList<>(begun.size());
+    begun.forEach(
+        (key, answer) -> {
+          if (answer >= 0 || answer == Answers.NOT_IN_MEMORY) {
+            keys.add(key);
+          }
+        });
+    Map<String, Long> sizes = HashMap.newHashMap(keys.size());
     if (keys.isEmpty()) {
-      return begun;
+      return sizes;
     }
-    long[] sizes;
+    long[] answers;
     try {
-      sizes = client.sizes(keys);
+      answers = client.sizes(keys);
     } catch (ClientException e) {
       forget(keys);
       end(keys);
       throw e;
     }
     List<String> unknown = new ArrayList<>();
-    for (int i = 0; i < sizes.length; i++) {
-      begun.put(keys.get(i), sizes[i]);
-      if (sizes[i] < 0) {
+    for (int i = 0; i < answers.length; i++) {
+      sizes.put(keys.get(i), answers[i]);
+      if (answers[i] < 0) {
         unknown.add(keys.get(i));
       }
     }
     if (!unknown.isEmpty()) {
       end(unknown);
     }
-    return begun;
+    return sizes;
   }
 
   private void end(List<String> keys) {

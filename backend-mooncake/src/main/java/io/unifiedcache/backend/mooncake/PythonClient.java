@@ -19,6 +19,7 @@ final class PythonClient implements MooncakeClient.Scattering {
   /** The methods of Mooncake's class that are called. */
   enum Method {
     BATCH_IS_EXIST,
+    BATCH_GET_REPLICA_DESC,
     GET_SIZE,
     BATCH_PUT_FROM,
     BATCH_PUT_FROM_MULTI_BUFFERS,
@@ -85,12 +86,24 @@ final class PythonClient implements MooncakeClient.Scattering {
 
   @Override
   public long[] sizes(List<String> keys) throws ClientException {
-    long[] sizes = new long[keys.size()];
+    long[] sizes = replicaSizes(keys);
     for (int i = 0; i < sizes.length; i++) {
-      String key = keys.get(i);
-      sizes[i] = number(Method.GET_SIZE, frame -> new long[] {frame.text(key)});
+      if (sizes[i] < 0) {
+        String key = keys.get(i);
+        sizes[i] = number(Method.GET_SIZE, frame -> new long[] {frame.text(key)});
+      }
     }
     return sizes;
+  }
+
+  /** Returns the sizes of objects that are in memory, by one call for all; -1 of the others. */
+  private long[] replicaSizes(List<String> keys) throws ClientException {
+    try (PythonFrame frame = python.enter()) {
+      long replicas = Objects.requireNonNull(methods.get(Method.BATCH_GET_REPLICA_DESC));
+      return frame.toLongs(frame.call(library.sizesOf(), replicas, frame.texts(keys)), keys.size());
+    } catch (PythonException e) {
+      throw failure(Method.BATCH_GET_REPLICA_DESC, e);
+    }
   }
 
   @Override

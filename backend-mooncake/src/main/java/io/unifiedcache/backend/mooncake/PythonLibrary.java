@@ -13,11 +13,22 @@ final class PythonLibrary implements ClientLibrary {
           + " or mooncake-transfer-engine-non-cuda without a GPU), and its libraries (libibverbs,"
           + " librdmacm, libnuma and libcurl)";
 
+  /** Asks for the replicas of keys, and makes a list of the sizes of those in memory. */
+  private static final String SIZES_OF =
+      """
+      lambda replicas, keys: (lambda found: [
+          max((each.get_memory_descriptor().buffer_descriptor.size
+               for each in found.get(key, ())
+               if each.is_memory_replica() and each.status.name == 'COMPLETE'), default=-1)
+          for key in keys])(replicas(keys))\
+      """;
+
   private static @Nullable PythonLibrary loaded;
 
   private final Python python;
   private final long storeClass;
   private final long configClass;
+  private final long sizesOf;
 
   /** What says that an object is pinned softly, or 0 where a flag does. */
   private final long softPinAction;
@@ -40,6 +51,12 @@ final class PythonLibrary implements ClientLibrary {
             : frame.keep(frame.attribute(frame.attribute(module, "SoftPinAction"), "ENABLE"));
     storeClass = frame.keep(store);
     configClass = frame.keep(config);
+    sizesOf =
+        frame.keep(
+            frame.call(
+                frame.attribute(frame.importModule("builtins"), "eval"),
+                frame.text(SIZES_OF),
+                frame.dict()));
   }
 
   /**
@@ -80,6 +97,11 @@ final class PythonLibrary implements ClientLibrary {
     return new LoadException(
         "the module %s of %s cannot be used: %s; %s".formatted(MODULE, asked, problem, TO_INSTALL),
         cause);
+  }
+
+  /** Returns the function that answers the sizes of objects, given what tells their replicas. */
+  long sizesOf() {
+    return sizesOf;
   }
 
   @Override

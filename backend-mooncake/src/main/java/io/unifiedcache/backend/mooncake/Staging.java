@@ -35,7 +35,7 @@ final class Staging {
     this.capacity = capacity / ALIGNMENT * ALIGNMENT;
   }
 
-  /** A part of the memory, or memory of its own for what is larger than that. */
+  /** A part of the memory. */
   static final class Block {
     final MemorySegment segment;
     private final Runnable giveBack;
@@ -56,16 +56,21 @@ final class Staging {
     }
   }
 
+  /** Returns the most bytes that a block can have. */
+  long capacity() {
+    return capacity;
+  }
+
   /**
    * Waits for a block, unless the caller stops waiting first.
    *
-   * @param least the bytes that it has at least
+   * @param least the bytes that it has at least; not more than {@link #capacity}
    * @param wanted the bytes that would be of use; at least as many
    * @return a block, or null if the caller has stopped waiting
    * @throws CacheException if there is no memory, or Mooncake does not register it
    */
   @Nullable Block take(long least, long wanted, Call call) {
-    return least > capacity ? allocate(least) : turns.await(call, () -> part(least, wanted));
+    return turns.await(call, () -> part(least, wanted));
   }
 
   /** Returns registered memory of its own, or leaves nothing behind. */

@@ -1,5 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
+import static java.util.Objects.requireNonNull;
+
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.Memory;
@@ -50,6 +52,12 @@ final class TransferCall {
 
   /** What is read from, if ranges are read. */
   private OpenObjects.@Nullable Opening opening;
+
+  /** What can only be read as a whole of what is read from. */
+  private final List<Entry> onlyWhole = new ArrayList<>();
+
+  /** When the current chunk of such began to be read. */
+  private long wholesSince;
 
   /** How long Mooncake took to move the current chunk. */
   private long movedNanos;
@@ -108,6 +116,43 @@ final class TransferCall {
       }
     }
     inRounds(wanted, round -> inChunks(round, entry -> {}, chunk -> readChunk(opening, chunk)));
+    inRounds(onlyWhole, round -> readWholes(opening, round));
+  }
+
+  /** Reads ranges of objects that Mooncake moves only as a whole, since they are not in memory. */
+  private void readWholes(OpenObjects.Opening opening, List<Entry> entries) {
+    List<Entry> unread = new ArrayList<>(entries.size());
+    BitSet over = opening.over(keys(entries));
+    for (int i = 0; i < entries.size(); i++) {
+      Entry entry = entries.get(i);
+      long size = opening.size(entry.key.value());
+      MemorySegment copy = opening.copy(entry.key.value());
+      if (over.get(i)) {
+        failGone(entry, MemoryState.UNTOUCHED);
+      } else if (!entry.fits(size)) {
+        failSize(entry, size, MemoryState.UNTOUCHED);
+      } else if (!entry.isOnHost()) {
+        entry.fail(
+            Limits.refused(
+                entry.key,
+                "it is not in memory, and its ranges cannot be copied to memory of a device"));
+      } else if (copy == null) {
+        entry.readWhole(size);
+        unread.add(entry);
+      } else if (call.isLate()) {
+        entry.fail(entry.late());
+      } else if (entry.isAlive()) {
+        entry.copyRangesOf(copy);
+        entry.settle(ObjectStatus.OK);
+      }
+    }
+    inChunks(
+        unread,
+        entry -> {},
+        chunk -> {
+          wholesSince = opening.now();
+          judgeRead(chunk, "get", move(chunk, "get", opening.client()::get));
+        });
   }
 
   /** Does entries of equal keys one after the other: Mooncake would mix them up. */
@@ -166,6 +211,9 @@ final class TransferCall {
   /** Tells whether Mooncake can take the memory of an entry as it is. */
   private boolean isDirect(Entry entry) {
     List<Memory> pieces = entry.pieces();
+    if (entry.isWhole()) {
+      return false;
+    }
     if (pieces.size() > 1 && !(parts.client() instanceof MooncakeClient.Scattering)) {
       return false;
     }
@@ -180,8 +228,8 @@ final class TransferCall {
   }
 
   private long cost(Entry entry, boolean staged) {
-    if (staged && opening == null) {
-      return Window.cost(entry.size());
+    if (staged && (opening == null || entry.isWhole())) {
+      return Window.cost(entry.movedBytes());
     }
     long cost = 0;
     for (Memory piece : entry.pieces()) {
@@ -215,13 +263,18 @@ final class TransferCall {
               "its device memory has several pieces, or is not registered, and cannot be copied"));
       return from + 1;
     }
+    if (first.movedBytes() > parts.staging().capacity()) {
+      failTooLarge(first);
+      return from + 1;
+    }
     long wanted = 0;
     for (int i = from; i < entries.size() && i - from < OBJECTS; i++) {
-      wanted = Math.min(Long.MAX_VALUE / 2, wanted + Math.min(entries.get(i).size(), 1L << 60));
+      wanted =
+          Math.min(Long.MAX_VALUE / 2, wanted + Math.min(entries.get(i).movedBytes(), 1L << 60));
     }
     Staging.Block block;
     try {
-      block = parts.staging().take(first.size(), wanted, call);
+      block = parts.staging().take(first.movedBytes(), wanted, call);
     } catch (CacheException e) {
       first.fail(e.code(), String.valueOf(e.getMessage()));
       return from + 1;
@@ -238,7 +291,7 @@ final class TransferCall {
       long cost = 0;
       while (next < entries.size()
           && chunk.size() < OBJECTS
-          && entries.get(next).size() <= room.byteSize()
+          && entries.get(next).movedBytes() <= room.byteSize()
           && entries.get(next).isOnHost()) {
         Entry entry = entries.get(next);
         cost += cost(entry, /* staged= */ true);
@@ -247,9 +300,9 @@ final class TransferCall {
         }
         next++;
         if (entry.isAlive()) {
-          entry.staged = room.asSlice(0, entry.size());
+          entry.staged = room.asSlice(0, entry.movedBytes());
           preparation.prepare(entry);
-          room = room.asSlice(entry.size());
+          room = room.asSlice(entry.movedBytes());
           chunk.add(entry);
         }
       }
@@ -268,6 +321,28 @@ final class TransferCall {
         block.freeAfter(doubt.released());
       }
     }
+  }
+
+  /**
+   * Fails an entry that does not fit the memory to copy through, or says that it has no such size.
+   */
+  private void failTooLarge(Entry entry) {
+    if (entry.isRead() && !entry.isWhole()) {
+      try {
+        long size = parts.client().sizes(keys(List.of(entry)))[0];
+        if (Answers.isAbsent(size)) {
+          entry.settle(ObjectStatus.ABSENT);
+        } else if (size >= 0 && !entry.fits(size)) {
+          failSize(entry, size, MemoryState.UNTOUCHED);
+        }
+      } catch (ClientException e) {
+        entry.fail(FailureCode.INTERNAL, "its size is not known: " + reason(e));
+      }
+    }
+    entry.fail(
+        FailureCode.NO_SPACE,
+        "its %d bytes are more than the %d through which objects are copied; set staging to more"
+            .formatted(entry.movedBytes(), parts.staging().capacity()));
   }
 
   // Chunks.
@@ -418,6 +493,8 @@ final class TransferCall {
         failGone(entry, MemoryState.UNTOUCHED);
       } else if (answers[i] < 0) {
         fail(entry, "open", answers[i], MemoryState.UNTOUCHED);
+      } else if (opening.isWhole(entry.key.value())) {
+        onlyWhole.add(entry);
       } else {
         open.add(entry);
       }
@@ -441,13 +518,17 @@ final class TransferCall {
       Entry entry = chunk.get(i);
       long answer = answers[i];
       if (over.get(i)
-          || (answer == entry.size() && parts.removals().happened(entry.key.value(), since))) {
+          || (answer == entry.movedBytes()
+              && parts.removals().happened(entry.key.value(), since))) {
         failGone(entry, isInDoubt(answer) ? inDoubt(entry) : written(entry));
-      } else if (answer == entry.size()) {
+      } else if (answer == entry.movedBytes()) {
         if (entry.staged != null && !copyOut(entry)) {
           continue;
         }
         entry.settle(ObjectStatus.OK);
+      } else if (entry.isWhole() && (answer >= 0 || answer == Answers.INVALID_PARAMS)) {
+        // By its key there is an object of another size.
+        failGone(entry, MemoryState.UNTOUCHED);
       } else if (answer >= 0) {
         failSize(entry, answer, written(entry));
       } else if (Answers.isAbsent(answer)) {
@@ -485,6 +566,9 @@ final class TransferCall {
       return false;
     }
     entry.copyOut();
+    if (opening != null && entry.isWhole()) {
+      opening.wasRead(entry.key.value(), requireNonNull(entry.staged), wholesSince);
+    }
     return true;
   }
 

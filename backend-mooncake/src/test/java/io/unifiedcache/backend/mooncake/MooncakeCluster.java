@@ -36,11 +36,13 @@ final class MooncakeCluster
     implements BeforeAllCallback, AfterAllCallback, AfterEachCallback, AutoCloseable {
   private static final long START_SECONDS = 60;
   private static final int LOG_LINES_SHOWN = 40;
+  private static final String SSD = "ssd";
 
   private final Map<String, String> masterFlags = new TreeMap<>();
   private long segmentBytes = 512L << 20;
   private long leaseMillis;
   private @Nullable String tenants;
+  private boolean ssd;
 
   private @Nullable Path folder;
   private int rpcPort;
@@ -75,6 +77,25 @@ final class MooncakeCluster
     }
     tenants = yaml.toString();
     return flag("enable_multi_tenants", "true");
+  }
+
+  /** Has objects moved to an SSD, one file for each. */
+  MooncakeCluster withSsd() {
+    ssd = true;
+    return flag("enable_offload", "true");
+  }
+
+  /** Returns how many objects are on the SSD whose keys have a part. */
+  long onSsd(String part) {
+    try (Stream<Path> files = Files.walk(folder().resolve(SSD))) {
+      return files
+          .filter(Files::isRegularFile)
+          .filter(file -> String.valueOf(file.getFileName()).contains(part))
+          .count();
+    } catch (IOException | UncheckedIOException e) {
+      // Files come and go.
+      return 0;
+    }
   }
 
   /** Sets how much memory the cluster has. */
@@ -154,6 +175,10 @@ final class MooncakeCluster
     command.add("--master_server_address=" + address());
     command.add("--protocol=tcp");
     command.add("--global_segment_size=" + segmentBytes + " B");
+    if (ssd) {
+      Files.createDirectories(folder().resolve(SSD));
+      command.add("--enable_offload=true");
+    }
     long before = mounts();
     owner = launch("owner", command);
     await("the memory is mounted", () -> mounts() > before);
@@ -205,6 +230,16 @@ final class MooncakeCluster
             .directory(folder().toFile());
     // Its logs are read, whatever the tests' own are reduced to.
     builder.environment().remove("GLOG_minloglevel");
+    builder
+        .environment()
+        .putAll(
+            Map.of(
+                "MOONCAKE_OFFLOAD_FILE_STORAGE_PATH",
+                folder().resolve(SSD).toString(),
+                "MOONCAKE_OFFLOAD_STORAGE_BACKEND_DESCRIPTOR",
+                "file_per_key_storage_backend",
+                "MOONCAKE_OFFLOAD_HEARTBEAT_INTERVAL_SECONDS",
+                "1"));
     return builder.start();
   }
 

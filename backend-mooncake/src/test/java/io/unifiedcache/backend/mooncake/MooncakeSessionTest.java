@@ -163,6 +163,70 @@ class MooncakeSessionTest {
   }
 
   @Test
+  void read_objectThatIsNotInMemory_isServedFromOneWholeRead() {
+    client.objects.put("disk", new byte[] {1, 2, 3, 4, 5, 6});
+    client.objects.put("memory", new byte[] {7, 8});
+    client.startScript = key -> key.equals("disk") ? Answers.NOT_IN_MEMORY : null;
+    ReadSession session = store.openSession(List.of(key("disk"), key("memory")), soon());
+    assertThat(session.opened().count(ObjectStatus.OK)).isEqualTo(2);
+    assertThat(session.size(0)).isEqualTo(6);
+    assertThat(session.size(1)).isEqualTo(2);
+    for (int layer = 0; layer < 3; layer++) {
+      List<Memory> targets = pieces(0, 1, 1, 1);
+      BatchResult result =
+          session.read(
+              List.of(
+                  new ReadOp(
+                      0,
+                      List.of(
+                          new Range(layer + 3, targets.get(0)), new Range(layer, targets.get(1)))),
+                  new ReadOp(1, List.of(new Range(1, targets.get(2))))),
+              soon());
+      assertThat(result.count(ObjectStatus.OK)).isEqualTo(2);
+      assertThat(bytes(targets)).containsExactly(layer + 4, layer + 1, 8);
+    }
+    assertThat(client.calls).containsOnlyOnce("get");
+    List<Memory> beyond = pieces(0, 2);
+    BatchResult larger =
+        session.read(List.of(new ReadOp(0, List.of(new Range(5, beyond.getFirst())))), soon());
+    assertThat(larger.failure(0).code()).isEqualTo(FailureCode.SIZE_MISMATCH);
+    session.close();
+    store.close();
+    assertThat(client.ended).containsExactly("memory");
+  }
+
+  @Test
+  void read_keyOfAnObjectThatIsNotInMemory_isOfAnotherByNow() {
+    try (MooncakeStore longLeases =
+        ScriptedStore.over(client, Map.of("default_kv_lease_ttl", "1h"))) {
+      client.objects.put("a", new byte[] {1, 2, 3});
+      client.startScript = key -> Answers.NOT_IN_MEMORY;
+      ReadSession session = longLeases.openSession(List.of(key("a")), soon());
+      client.objects.put("a", new byte[] {4});
+      BatchResult other = read(session, pieces(0, 1), soon());
+      assertThat(other.failure(0).code())
+          .as("another object has its key")
+          .isEqualTo(FailureCode.LEASE_EXPIRED);
+      client.objects.remove("a");
+      assertThat(read(session, pieces(0, 1), soon()).status(0)).isEqualTo(ObjectStatus.ABSENT);
+      session.close();
+    }
+  }
+
+  @Test
+  void read_objectThatIsLargerThanTheStaging_saysWhichSettingToRaise() {
+    client.objects.put("disk", new byte[(1 << 20) + 1]);
+    client.startScript = key -> Answers.NOT_IN_MEMORY;
+    try (MooncakeStore narrow = ScriptedStore.over(client, Map.of("staging", "1MiB"))) {
+      ReadSession session = narrow.openSession(List.of(key("disk")), soon());
+      BatchResult result = read(session, pieces(0, 1), soon());
+      assertThat(result.failure(0).code()).isEqualTo(FailureCode.NO_SPACE);
+      assertThat(result.failure(0).message()).contains("set staging to more");
+      session.close();
+    }
+  }
+
+  @Test
   void read_whileTheLeaseRunsOutAndOthersOpenAnew_isNotTaken() {
     MooncakeStore shortLeases = ScriptedStore.over(client, Map.of("default_kv_lease_ttl", "100ms"));
     try {

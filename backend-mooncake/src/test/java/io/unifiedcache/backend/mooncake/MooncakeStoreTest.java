@@ -167,24 +167,38 @@ class MooncakeStoreTest {
   }
 
   @Test
-  void get_severalPiecesBeyondTheStaging_isCutAndWhatIsLargerStagedAlone() {
+  void get_severalPiecesBeyondTheStaging_isCut() {
     List<PutOp> puts = new ArrayList<>();
     for (int i = 0; i < 20; i++) {
       puts.add(put("k" + i, i, 100_000, 3));
     }
-    puts.add(put("large", 99, 2 << 20, 1));
-    assertThat(store.put(puts, soon()).count(ObjectStatus.OK)).isEqualTo(21);
+    assertThat(store.put(puts, soon()).count(ObjectStatus.OK)).isEqualTo(20);
     List<GetOp> gets = new ArrayList<>();
     for (int i = 0; i < 20; i++) {
       gets.add(get("k" + i, 3, 100_000));
     }
-    gets.add(get("large", 1, 2 << 20));
-    assertThat(store.get(gets, soon()).count(ObjectStatus.OK)).isEqualTo(21);
+    assertThat(store.get(gets, soon()).count(ObjectStatus.OK)).isEqualTo(20);
     for (int i = 0; i < 20; i++) {
       assertThat(bytes(gets.get(i).pieces())).containsOnly(i);
     }
-    assertThat(bytes(gets.get(20).pieces())).containsOnly(99);
-    assertThat(client.registered).as("what was staged alone is let go of").hasSize(1);
+    assertThat(client.registered).hasSize(1);
+  }
+
+  @Test
+  void pieces_moreThanTheStaging_takeNoMemoryBeyondIt() {
+    assertThat(
+            failure(store.put(List.of(put("a", 1, 1 << 20, 1)), soon()), 0, FailureCode.NO_SPACE))
+        .extracting(StoreFailure::message)
+        .asString()
+        .contains("1048577 bytes are more than the 1048576", "set staging to more");
+    client.objects.put("small", new byte[128]);
+    client.objects.put("large", new byte[(1 << 20) + 1]);
+    failure(store.get(List.of(get("small", 1 << 20, 1)), soon()), 0, FailureCode.SIZE_MISMATCH);
+    failure(store.get(List.of(get("large", 1 << 20, 1)), soon()), 0, FailureCode.NO_SPACE);
+    assertThat(store.get(List.of(get("none", 1 << 20, 1)), soon()).status(0))
+        .isEqualTo(ObjectStatus.ABSENT);
+    assertThat(client.registered).isEmpty();
+    assertThat(client.calls).doesNotContain("get", "put");
   }
 
   @Test
@@ -261,19 +275,6 @@ class MooncakeStoreTest {
             0,
             FailureCode.TIMEOUT);
     assertThat(late.memory()).isNotEqualTo(MemoryState.DIRTY);
-  }
-
-  @Test
-  void get_stagedAloneAndTransferFailed_isUnregisteredByAThreadOfTheStore() throws Exception {
-    CompletableFuture<String> thread = new CompletableFuture<>();
-    client.unregisterScript = () -> thread.complete(Thread.currentThread().getName());
-    client.getScript = key -> failAfterWaiting();
-    try (MooncakeStore brief =
-        ScriptedStore.over(client, Map.of("staging", "1MiB", "quarantine", "300ms"))) {
-      failure(brief.get(List.of(get("a", 2 << 20, 1)), soon()), 0, FailureCode.UNREACHABLE);
-      // Mooncake may have the caller wait, and so all timeouts of the JVM, were it their thread.
-      assertThat(thread.get(30, TimeUnit.SECONDS)).startsWith(ScriptedStore.INSTANCE);
-    }
   }
 
   @Test

@@ -14,7 +14,8 @@ class OpenObjectsTest {
 
   private final ScriptedReader client = new ScriptedReader();
   private long now = 1_000;
-  private final OpenObjects all = new OpenObjects(client, Duration.ofNanos(100), () -> now);
+  private final OpenObjects all =
+      new OpenObjects(client, Duration.ofNanos(100), /* copyBytes= */ 0, () -> now);
   private final OpenObjects.Opening one = all.new Opening(0);
   private final OpenObjects.Opening other = all.new Opening(0);
 

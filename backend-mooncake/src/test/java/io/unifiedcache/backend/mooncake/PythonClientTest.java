@@ -31,7 +31,7 @@ class PythonClientTest {
       class MooncakeDistributedStore:
           def __del__(self):
               calls.append(('gone',))
-      for name in ('setup', 'close', 'batch_is_exist', 'get_size', 'batch_put_from',
+      for name in ('setup', 'close', 'batch_is_exist', 'batch_get_replica_desc', 'get_size', 'batch_put_from',
                    'batch_put_from_multi_buffers', 'batch_get_into',
                    'batch_get_into_multi_buffers', 'batch_remove', 'remove_by_regex',
                    'register_buffer', 'unregister_buffer', 'batch_get_session_start',
@@ -248,6 +248,7 @@ class PythonClientTest {
     Map<String, String> answers =
         Map.of(
             "batch_is_exist", "[1, 0]",
+            "batch_get_replica_desc", "{}",
             "get_size", "7",
             "batch_remove", "[0, -706]",
             "remove_by_regex", "12",
@@ -276,6 +277,37 @@ class PythonClientTest {
     assertThat(lastCall()).isEqualTo("('batch_get_session_start', ['a', 'b'])");
     assertThat(client.endReading(keys)).isZero();
     assertThat(lastCall()).isEqualTo("('batch_get_session_end', ['a', 'b'])");
+  }
+
+  @Test
+  void sizes_ofWhatIsInMemory_takeOneCall() throws Exception {
+    try (PythonFrame frame = python.enter()) {
+      long made =
+          frame.call(
+              eval(
+                  frame,
+                  """
+                  lambda N: {
+                      key: [N(is_memory_replica=lambda m=memory: m,
+                              status=N(name=status),
+                              get_memory_descriptor=lambda n=size: N(buffer_descriptor=N(size=n)))
+                            for memory, status, size in replicas]
+                      for key, replicas in {
+                          'a': [(False, 'COMPLETE', 9), (True, 'COMPLETE', 5 << 30)],
+                          'disk': [(False, 'COMPLETE', 9)],
+                          'half': [(True, 'PROCESSING', 9)]}.items()}\
+                  """),
+              frame.attribute(frame.importModule("types"), "SimpleNamespace"));
+      frame.set(frame.attribute(module, "answers"), "batch_get_replica_desc", made);
+    }
+    PythonClient client = client(SETUP);
+    assertThat(client.sizes(List.of("a", "a"))).containsExactly(5L << 30, 5L << 30);
+    assertThat(lastCall()).isEqualTo("('batch_get_replica_desc', ['a', 'a'])");
+    answer("get_size", "7");
+    assertThat(client.sizes(List.of("a", "disk", "half", "none")))
+        .containsExactly(5L << 30, 7, 7, 7);
+    assertThat(calls())
+        .endsWith("('get_size', 'disk'), ('get_size', 'half'), ('get_size', 'none')]");
   }
 
   @Test
