@@ -8,6 +8,7 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -16,18 +17,23 @@ import picocli.CommandLine.Spec;
 /** Lists the backends that are found, what they can do, and the settings they understand. */
 @Command(
     name = "backends",
-    description = "Lists the backends found, their capabilities and their options.",
+    description = {
+      "Lists the backends found, their capabilities and their options.",
+      "Exit status 3 if any could not be loaded."
+    },
     mixinStandardHelpOptions = true)
-final class BackendsCommand implements Runnable {
+final class BackendsCommand implements Callable<Integer> {
   @Spec
   @SuppressWarnings("NullAway.Init") // Set by picocli.
   private CommandSpec spec;
 
   @Override
-  public void run() {
+  public Integer call() {
     PrintWriter out = spec.commandLine().getOut();
-    show(Backends.discover(), out);
+    Backends backends = CommandBackends.discover();
+    show(backends, out);
     out.flush();
+    return backends.broken().isEmpty() ? 0 : Main.FAILED;
   }
 
   static void show(Backends backends, PrintWriter out) {

@@ -16,8 +16,9 @@ import picocli.CommandLine.Spec;
  * The {@code unified-cache} command.
  *
  * <p>Exit status: 0; 1 when what was checked is wrong; 2 for a mistake in the use of the command or
- * in settings, told in one line; 3 for a defect, with its stack trace. {@code conform} has statuses
- * of its own.
+ * in settings, told in one line; 3 if the command could not be started or a backend not be loaded,
+ * told in one line, and for a defect, with its stack trace. {@code conform} has statuses of its
+ * own, but 3 means the same.
  */
 @Command(
     name = "unified-cache",
@@ -39,7 +40,8 @@ public final class Main implements Runnable {
   /** What was checked is wrong. */
   static final int WRONG = 1;
 
-  private static final int DEFECT = 3;
+  /** The command could not do its work. */
+  static final int FAILED = 3;
 
   @Spec
   @SuppressWarnings("NullAway.Init") // Set by picocli.
@@ -54,10 +56,20 @@ public final class Main implements Runnable {
    */
   public static void main(String[] args) {
     CommandLine command = command();
-    int status = command.execute(args);
+    int status = execute(command, args);
     command.getOut().flush();
     command.getErr().flush();
     System.exit(status);
+  }
+
+  /** Runs one command and returns its exit status, whatever is thrown. */
+  static int execute(CommandLine command, String... args) {
+    try {
+      return command.execute(args);
+    } catch (RuntimeException | Error e) {
+      // Such as a class that is missing: the status of the JVM itself would be 1, which is taken.
+      return defect(command, e);
+    }
   }
 
   /** Returns the command, ready to be executed. */
@@ -86,15 +98,28 @@ public final class Main implements Runnable {
         || e instanceof VectorException) {
       return mistake(command, String.valueOf(e.getMessage()));
     }
+    if (e instanceof NotLoadedException) {
+      tell(command, String.valueOf(e.getMessage()));
+      return FAILED;
+    }
+    return defect(command, e);
+  }
+
+  private static int defect(CommandLine command, Throwable e) {
     PrintWriter err = command.getErr();
     err.println(command.getCommandSpec().qualifiedName() + ": a defect, please report it:");
     e.printStackTrace(err);
-    return DEFECT;
+    err.flush();
+    return FAILED;
+  }
+
+  private static void tell(CommandLine command, String message) {
+    String line = message.lines().map(String::strip).collect(Collectors.joining(" "));
+    command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + line);
   }
 
   private static int mistake(CommandLine command, String message) {
-    String line = message.lines().map(String::strip).collect(Collectors.joining(" "));
-    command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + line);
+    tell(command, message);
     return command.getCommandSpec().exitCodeOnInvalidInput();
   }
 }

@@ -288,6 +288,8 @@ final class ReplayCommand implements Callable<Integer> {
     String options = System.getenv().getOrDefault("UNIFIED_CACHE_JAVA_OPTS", "");
     Stream.of(options.split("\\s+")).filter(option -> !option.isEmpty()).forEach(command::add);
     addPath(command, "--module-path", "jdk.module.path");
+    // What plug-ins may need of the JDK, as the script has it.
+    command.add("--add-modules=ALL-DEFAULT");
     addPath(command, "--class-path", "java.class.path");
     Module module = Main.class.getModule();
     if (module.isNamed()) {

@@ -24,6 +24,10 @@ import picocli.CommandLine;
 
 /** The options that choose a backend and its settings. */
 final class StoreOptions {
+  @CommandLine.Spec(CommandLine.Spec.Target.MIXEE)
+  @SuppressWarnings("NullAway.Init") // Set by picocli.
+  private CommandLine.Model.CommandSpec spec;
+
   @CommandLine.Option(
       names = "--backend",
       paramLabel = "NAME",
@@ -67,7 +71,7 @@ final class StoreOptions {
    * @throws CacheException if the settings are wrong or the store cannot be opened
    */
   Opened open(List<String> more) {
-    CacheStoreProvider provider = Backends.discover().named(backend);
+    CacheStoreProvider provider = named(CommandBackends.discover());
     SettingsSources sources = sources().commandLine(more);
     List<Option<?>> linkerOptions = UnifiedCache.linkerOptions();
     List<Option<?>> all = new ArrayList<>(provider.options());
@@ -83,8 +87,8 @@ final class StoreOptions {
    * @throws CacheException if there is no such backend or the settings are wrong
    */
   StoreUnderTest underTest() {
-    Backends backends = Backends.discover();
-    Map<String, String> settings = sources().texts(backends.named(backend).options());
+    Backends backends = CommandBackends.discover();
+    Map<String, String> settings = sources().texts(named(backends).options());
     return StoreUnderTest.named(backend, settings).among(backends);
   }
 
@@ -94,7 +98,7 @@ final class StoreOptions {
    * @throws CacheException if the settings are wrong, or there is nothing to ask
    */
   StoreMaintenance maintenance() {
-    CacheStoreProvider provider = Backends.discover().named(backend);
+    CacheStoreProvider provider = named(CommandBackends.discover());
     List<Option<?>> all = new ArrayList<>(provider.options());
     all.addAll(UnifiedCache.linkerOptions());
     Settings settings = sources().resolve(all).only(provider.options());
@@ -108,6 +112,10 @@ final class StoreOptions {
                     + backend
                     + " has nothing to look after: its objects are gone with the process that has"
                     + " stored them, or it leaves them to a service"));
+  }
+
+  private CacheStoreProvider named(Backends backends) {
+    return CommandBackends.named(backends, backend, spec.commandLine().getErr());
   }
 
   private StoreContext context() {

@@ -17,7 +17,7 @@ record CommandRun(int status, String out, String err) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
     CommandLine command = Main.command().setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
-    int status = command.execute(arguments);
+    int status = Main.execute(command, arguments);
     command.getOut().flush();
     command.getErr().flush();
     return new CommandRun(status, out.toString(), err.toString());

@@ -7,7 +7,9 @@ import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.config.NearestName;
+import io.unifiedcache.linker.discovery.PluginDirectory;
 import io.unifiedcache.linker.discovery.ProviderSearch;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -59,10 +61,17 @@ public final class Backends {
     /** Returns what happened in one line: the innermost cause. */
     public String cause() {
       Throwable innermost = reason;
-      while (innermost.getCause() != null) {
-        innermost = innermost.getCause();
+      try {
+        Throwable cause = innermost.getCause();
+        for (int depth = 0; cause != null && depth < DEEPEST_CAUSE; depth++) {
+          innermost = cause;
+          cause = innermost.getCause();
+        }
+        return innermost.toString().lines().collect(Collectors.joining(" "));
+      } catch (RuntimeException | Error e) {
+        // Exceptions are a stranger's code, too.
+        return innermost.getClass().getName();
       }
-      return innermost.toString().lines().collect(Collectors.joining(" "));
     }
 
     private String described() {
@@ -70,12 +79,17 @@ public final class Backends {
     }
   }
 
+  /** Causes may name each other in a circle. */
+  private static final int DEEPEST_CAUSE = 100;
+
   private final List<Found> found;
   private final List<Broken> broken;
+  private final List<Path> plugins;
 
-  private Backends(List<Found> found, List<Broken> broken) {
+  private Backends(List<Found> found, List<Broken> broken, List<Path> plugins) {
     this.found = List.copyOf(found);
     this.broken = List.copyOf(broken);
+    this.plugins = List.copyOf(plugins);
   }
 
   /**
@@ -98,7 +112,36 @@ public final class Backends {
 
   /** Returns backends that were found by other means, such as a container's own. */
   public static Backends of(List<Found> found) {
-    return new Backends(found, List.of());
+    return new Backends(found, List.of(), List.of());
+  }
+
+  /**
+   * Returns these backends and those of the plug-ins in a directory: each jar in it, and each
+   * directory in it with the jars of one plug-in and its libraries. Every plug-in has a class
+   * loader of its own, so that two may bring different versions of a library; they share the JDK,
+   * {@code io.unifiedcache.api} and {@code org.slf4j} of this process. A plug-in that cannot be
+   * loaded is {@link #broken}, and so is one that has no backend.
+   *
+   * <p>What is loaded stays until the process ends. The api must be a module where a plug-in is
+   * one.
+   */
+  public Backends withPlugins(Path directory) {
+    Backends more = collect(listener -> PluginDirectory.search(directory, listener));
+    return new Backends(
+        joined(found, more.found),
+        joined(broken, more.broken),
+        joined(plugins, List.of(directory)));
+  }
+
+  private static <T> List<T> joined(List<T> first, List<T> second) {
+    List<T> all = new ArrayList<>(first);
+    all.addAll(second);
+    return all;
+  }
+
+  /** Returns the directories of {@link #withPlugins}, for another process that finds the same. */
+  public List<Path> plugins() {
+    return plugins;
   }
 
   private static Backends collect(Consumer<ProviderSearch.Listener> search) {
@@ -116,7 +159,7 @@ public final class Backends {
             broken.add(new Broken(provider, origin, reason));
           }
         });
-    return new Backends(found, broken);
+    return new Backends(found, broken, List.of());
   }
 
   /** Returns the backends that were found, in the order in which they were; names may repeat. */

@@ -6,8 +6,12 @@ import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
 import io.unifiedcache.linker.config.NearestName;
 import io.unifiedcache.linker.config.PropertiesText;
+import io.unifiedcache.linker.config.ServiceVariables;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -21,6 +25,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where settings come from. The stronger source wins: the command line over the environment, that
@@ -36,6 +41,9 @@ import java.util.function.UnaryOperator;
 public final class SettingsSources {
   private static final SettingsSources NONE =
       new SettingsSources(Map.of(), List.of(), Map.of(), List.of());
+
+  /** More than any file of settings has. */
+  private static final int MAX_FILE_BYTES = 1 << 20;
 
   private static final String BYTE_ORDER_MARK = "\uFEFF";
 
@@ -95,7 +103,10 @@ public final class SettingsSources {
    * <p>The variable of a key is {@code UNIFIED_CACHE_} and the key in upper case, every character
    * that is not a letter or digit replaced by {@code _}. Other variables with that prefix are
    * mistakes, but for {@code UNIFIED_CACHE_PLUGINS}, {@code UNIFIED_CACHE_JAVA_OPTS} and {@code
-   * UNIFIED_CACHE_BUILD}, which are the launcher's; variables without it are ignored.
+   * UNIFIED_CACHE_BUILD}, which are the launcher's, and for those that Kubernetes gives to every
+   * container beside a service called {@code unified-cache} or {@code unified-cache-...}, such as
+   * {@code UNIFIED_CACHE_PORT=tcp://10.0.0.1:80}: one of these is a setting only where an option
+   * has its name and takes its value. Variables without the prefix are ignored.
    */
   public SettingsSources environment(Map<String, String> more) {
     Map<String, String> all = new TreeMap<>(variables);
@@ -153,10 +164,22 @@ public final class SettingsSources {
     return resolution;
   }
 
+  /** Returns the text of a settings file, whose size is bounded: it may be a device or a pipe. */
+  private static String read(Path file) throws IOException {
+    byte[] bytes;
+    try (InputStream in = Files.newInputStream(file)) {
+      bytes = in.readNBytes(MAX_FILE_BYTES + 1);
+    }
+    if (bytes.length > MAX_FILE_BYTES) {
+      throw new IOException("it has more than " + MAX_FILE_BYTES + " bytes");
+    }
+    return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+  }
+
   private static void set(Path file, Resolution resolution) {
     String text;
     try {
-      text = Files.readString(file);
+      text = read(file);
     } catch (NoSuchFileException e) {
       resolution.problem(file + ": there is no such file");
       return;
@@ -242,12 +265,27 @@ public final class SettingsSources {
 
     void setVariable(String variable, String value) {
       Option<?> option = byVariable.get(variable);
+      if (ServiceVariables.isOne(variable, value) && !takes(option, value)) {
+        return;
+      }
       if (option != null) {
         set("environment variable " + variable, option, value);
       } else if (!LAUNCHER_VARIABLES.contains(variable)) {
         problem(
             "unknown environment variable %s; %s"
                 .formatted(variable, suggestion(variable.substring(PREFIX.length()), true)));
+      }
+    }
+
+    private static boolean takes(@Nullable Option<?> option, String value) {
+      if (option == null) {
+        return false;
+      }
+      try {
+        Settings.builder(List.of(option)).parse(option, value);
+        return true;
+      } catch (IllegalArgumentException e) {
+        return false;
       }
     }
 

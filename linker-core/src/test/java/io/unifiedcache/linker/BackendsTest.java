@@ -209,6 +209,55 @@ class BackendsTest {
 
   @ParameterizedTest
   @EnumSource
+  void broken_severalForTheSameReason_hideNoOther(Form form) throws IOException {
+    ThirdParty party =
+        thirdParty("org.middle")
+            .provider("Bad", "\"bad\"")
+            .provider("Worse", "\"worse\"")
+            .provider("Worst", "\"worst\"")
+            .without("Base");
+
+    Backends backends = discover(form, party, thirdParty("org.last").provider("Last", "\"last\""));
+
+    assertThat(backends.found()).extracting(Found::name).contains("last");
+    assertThat(backends.broken())
+        .extracting(broken -> broken.provider() + " in " + broken.origin())
+        .containsExactlyInAnyOrder(
+            "org.middle.Bad in " + origin(form, "org.middle"),
+            "org.middle.Worse in " + origin(form, "org.middle"),
+            "org.middle.Worst in " + origin(form, "org.middle"));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void broken_optionsAreNull(Form form) throws IOException {
+    ThirdParty party = bad().providerWithoutOptions("Bad", "\"bad\"");
+
+    assertBroken(
+        form,
+        brokenBeside(form, party),
+        "java\\.lang\\.IllegalArgumentException: its options are null, or one of them is");
+  }
+
+  @Test
+  void cause_inACircleOrThatThrows_isTold() {
+    Exception one = new Exception("one");
+    Exception two = new Exception("two", one);
+    one.initCause(two);
+    Exception rude =
+        new Exception() {
+          @Override
+          public String getMessage() {
+            throw new IllegalStateException("no message");
+          }
+        };
+
+    assertThat(new Broken("a", "b", one).cause()).startsWith("java.lang.Exception: ");
+    assertThat(new Broken("a", "b", rude).cause()).isEqualTo(rude.getClass().getName());
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void broken_nameThrows(Form form) throws IOException {
     ThirdParty party = bad().provider("Bad", "String.valueOf(1 / (1 - 1))");
 

@@ -3,6 +3,7 @@ package io.unifiedcache.linker;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.config.ByteSize;
@@ -17,9 +18,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.assertj.core.api.ListAssert;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class SettingsSourcesTest {
   private static final String SIZE = "a size such as 4096, 64KiB, 1.5GiB or 16gb";
@@ -231,6 +235,98 @@ class SettingsSourcesTest {
     Settings settings = SettingsSources.none().environment(environment).resolve(OPTIONS);
     assertThat(settings.get(HOST)).isEqualTo("there");
     assertThat(settings.find(PIN)).isEmpty();
+  }
+
+  /** What a container gets beside a service of two ports, and beside one with another name. */
+  private static Map<String, String> kubernetes() {
+    Map<String, String> variables = new TreeMap<>();
+    variables.put("UNIFIED_CACHE_SERVICE_HOST", "10.96.14.3");
+    variables.put("UNIFIED_CACHE_SERVICE_PORT", "80");
+    variables.put("UNIFIED_CACHE_SERVICE_PORT_HTTP_METRICS", "9100");
+    variables.put("UNIFIED_CACHE_PORT", "tcp://10.96.14.3:80");
+    variables.put("UNIFIED_CACHE_PORT_80_TCP", "tcp://10.96.14.3:80");
+    variables.put("UNIFIED_CACHE_PORT_80_TCP_PROTO", "tcp");
+    variables.put("UNIFIED_CACHE_PORT_80_TCP_PORT", "80");
+    variables.put("UNIFIED_CACHE_PORT_80_TCP_ADDR", "10.96.14.3");
+    variables.put("UNIFIED_CACHE_PORT_9100_UDP", "udp://10.96.14.3:9100");
+    variables.put("UNIFIED_CACHE_PORT_9100_UDP_PROTO", "udp");
+    variables.put("UNIFIED_CACHE_PORT_9100_UDP_PORT", "9100");
+    variables.put("UNIFIED_CACHE_PORT_9100_UDP_ADDR", "10.96.14.3");
+    variables.put("UNIFIED_CACHE_MASTER_SERVICE_HOST", "fd00::a");
+    variables.put("UNIFIED_CACHE_MASTER_SERVICE_PORT", "50051");
+    variables.put("UNIFIED_CACHE_MASTER_PORT", "tcp://[fd00::a]:50051");
+    variables.put("UNIFIED_CACHE_MASTER_PORT_50051_TCP", "tcp://[fd00::a]:50051");
+    variables.put("UNIFIED_CACHE_MASTER_PORT_50051_TCP_ADDR", "fd00::a");
+    return variables;
+  }
+
+  @Test
+  void environment_besideAKubernetesService_isIgnored() {
+    Map<String, String> environment = kubernetes();
+    environment.put("UNIFIED_CACHE_LOCAL_HOSTNAME", "there");
+
+    Settings settings = SettingsSources.none().environment(environment).resolve(OPTIONS);
+
+    assertThat(settings.get(HOST)).isEqualTo("there");
+    assertThat(settings.isSet(CAPACITY)).isFalse();
+  }
+
+  @Test
+  void environment_serviceVariableWithTheNameOfAnOption_isASettingIfTheOptionTakesIt() {
+    Option<Long> port = Option.number("port", "A port.", 1, 65_535).withDefault(1L);
+    Option<Long> servicePort = Option.number("service-port", "One.", 1, 65_535).withDefault(1L);
+
+    Settings settings =
+        SettingsSources.none().environment(kubernetes()).resolve(List.of(port, servicePort));
+
+    assertThat(settings.get(port)).isEqualTo(1);
+    assertThat(settings.get(servicePort)).isEqualTo(80);
+    assertProblems(
+            SettingsSources.none().environment(Map.of("UNIFIED_CACHE_PORT", "eighty")),
+            List.of(port))
+        .containsExactly(
+            "environment variable UNIFIED_CACHE_PORT: port: \"eighty\" is not a whole number from 1"
+                + " to 65535");
+  }
+
+  /** Names like those of Kubernetes with other values, and its values under other names. */
+  @ParameterizedTest
+  @CsvSource({
+    "UNIFIED_CACHE_PORT, 80",
+    "UNIFIED_CACHE_PORT, tcp://10.0.0.1:80/",
+    "UNIFIED_CACHE_PORT, tcp://10.0.0.1:80000",
+    "UNIFIED_CACHE_PORT, http://10.0.0.1:80",
+    "UNIFIED_CACHE_PORT, tcp://store:80",
+    "UNIFIED_CACHE_PORTS, tcp://10.0.0.1:80",
+    "UNIFIED_CACHE_HOST, 10.0.0.1",
+    "UNIFIED_CACHE_SERVICE_HOST, /var/cache",
+    "UNIFIED_CACHE_SERVICE_HOSTS, 10.0.0.1",
+    "UNIFIED_CACHE_SERVICE_PORT, 80000",
+    "UNIFIED_CACHE_SERVICE_PORT_HTTP, http",
+    "UNIFIED_CACHE_PORT_80_TCP, tcp://10.0.0.1:81",
+    "UNIFIED_CACHE_PORT_80_TCP, udp://10.0.0.1:80",
+    "UNIFIED_CACHE_PORT_80_TCP_PROTO, udp",
+    "UNIFIED_CACHE_PORT_80_TCP_PORT, 81",
+    "UNIFIED_CACHE_PORT_80_TCP_ADDR, eighty",
+    "UNIFIED_CACHE_PORT_80_TCP_HOST, 10.0.0.1",
+    "UNIFIED_CACHE_ROOTT, 10.0.0.1"
+  })
+  void environment_almostOfAKubernetesService_isAMistake(String variable, String value) {
+    assertProblems(SettingsSources.none().environment(Map.of(variable, value)), OPTIONS)
+        .singleElement()
+        .asString()
+        .startsWith("unknown environment variable " + variable + "; ");
+  }
+
+  @Test
+  void file_thatNeverEnds_isAMistake() {
+    Path endless = Path.of("/dev/zero");
+    assumeThat(endless).exists();
+
+    assertProblems(SettingsSources.none().file(endless), OPTIONS)
+        .containsExactly(
+            endless
+                + ": the file cannot be read: java.io.IOException: it has more than 1048576 bytes");
   }
 
   @Test

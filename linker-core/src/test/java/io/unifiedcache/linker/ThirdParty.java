@@ -1,5 +1,6 @@
 package io.unifiedcache.linker;
 
+import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.unifiedcache.api.store.CacheStoreProvider;
@@ -48,6 +49,8 @@ final class ThirdParty {
   private final String name;
   private final Map<String, String> sources = new LinkedHashMap<>();
   private final List<String> providers = new ArrayList<>();
+  private final List<Path> beside = new ArrayList<>();
+  private final List<String> required = new ArrayList<>();
   private final List<String> missing = new ArrayList<>();
   private Optional<String> serviceFile = Optional.empty();
 
@@ -81,6 +84,14 @@ final class ThirdParty {
     return source(simpleName, PROVIDER.formatted(name, simpleName, members)).provides(simpleName);
   }
 
+  /** Adds a provider that answers null where it must tell its options. */
+  ThirdParty providerWithoutOptions(String simpleName, String nameExpression) {
+    provider(simpleName, nameExpression);
+    sources.computeIfPresent(
+        simpleName, (name, text) -> text.replace("return java.util.List.of();", "return null;"));
+    return this;
+  }
+
   /** Declares a class as a provider. */
   ThirdParty provides(String simpleName) {
     providers.add(name + "." + simpleName);
@@ -104,14 +115,32 @@ final class ThirdParty {
     Map<String, String> files = new LinkedHashMap<>(sources);
     files.put(
         "module-info",
-        "module %s { requires io.unifiedcache.api; provides %s with %s; }"
-            .formatted(name, CacheStoreProvider.class.getName(), String.join(", ", providers)));
+        "module %s { requires io.unifiedcache.api; %s provides %s with %s; }"
+            .formatted(
+                name,
+                required.stream().map("requires %s;"::formatted).collect(joining()),
+                CacheStoreProvider.class.getName(),
+                String.join(", ", providers)));
     return compile(files);
   }
 
   /** Returns a jar, without a module descriptor, with all this. */
   Path jar() throws IOException {
     return packed(compile(sources));
+  }
+
+  /** Has the code compiled beside a module, which it requires. */
+  ThirdParty with(Path jar, String module) {
+    beside.add(jar);
+    required.add(module);
+    return this;
+  }
+
+  /** Returns a modular jar that provides nothing and exports its package. */
+  Path plainModularJar() throws IOException {
+    Map<String, String> files = new LinkedHashMap<>(sources);
+    files.put("module-info", "module %s { exports %s; }".formatted(name, name));
+    return jarOf(compile(files));
   }
 
   /** Returns a modular jar that has a service file, too. */
@@ -123,6 +152,10 @@ final class ThirdParty {
     Path file = classes.resolve(SERVICE_FILE);
     Files.createDirectories(file.getParent());
     Files.writeString(file, serviceFile.orElse(String.join("\n", providers) + "\n"));
+    return jarOf(classes);
+  }
+
+  private Path jarOf(Path classes) {
     Path jar = folder.resolve(name + ".jar");
     run("jar", "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
     return jar;
@@ -136,9 +169,13 @@ final class ThirdParty {
             List.of(
                 "-proc:none",
                 "--module-path",
-                System.getProperty("jdk.module.path"),
+                Stream.concat(
+                        Stream.of(System.getProperty("jdk.module.path")),
+                        beside.stream().map(Path::toString))
+                    .collect(joining(File.pathSeparator)),
                 "--add-modules",
-                "io.unifiedcache.api",
+                Stream.concat(Stream.of("io.unifiedcache.api"), required.stream())
+                    .collect(joining(",")),
                 "-d",
                 classes.toString()));
     for (Map.Entry<String, String> file : files.entrySet()) {

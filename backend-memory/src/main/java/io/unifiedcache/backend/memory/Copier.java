@@ -1,9 +1,9 @@
 package io.unifiedcache.backend.memory;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * Threads that help callers to copy.
  *
  * <p>The caller always copies too, so that a call goes on, only slower, when all helpers are busy
- * or cannot be started. Helpers are started with the first large transfer. Thread-safe.
+ * or cannot be started. Helpers are started at once, before there is anything to lose. Thread-safe.
  */
 final class Copier implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Copier.class);
@@ -27,44 +27,49 @@ final class Copier implements AutoCloseable {
   /** How often to look for the last helper before sleeping; it needs one unit more at most. */
   private static final int SPINS = 1 << 10;
 
-  private final int helpers;
-  private final ThreadFactory factory;
+  private final int parallelism;
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition work = lock.newCondition();
   private final Condition done = lock.newCondition();
 
-  /** Transfers that may have units left. */
-  private final Deque<Job> open = new ArrayDeque<>();
+  /** Transfers that may have units left. What fails to join it leaves it as it was. */
+  private final Queue<Job> open = new ConcurrentLinkedQueue<>();
 
-  private final List<Thread> threads = new ArrayList<>();
-  private boolean started;
+  private final List<Thread> threads;
   private boolean closed;
 
+  private Copier(int parallelism) {
+    this.parallelism = parallelism;
+    threads = new ArrayList<>(parallelism);
+  }
+
   /**
-   * Creates a copier.
+   * Starts a copier.
    *
-   * @param threads how many threads copy one transfer at most, the caller included
+   * @param parallelism how many threads copy one transfer at most, the caller included
+   * @param factory makes the others; of those that it cannot make there are fewer
    */
-  Copier(int threads, ThreadFactory factory) {
-    this.helpers = threads - 1;
-    this.factory = factory;
+  static Copier start(int parallelism, ThreadFactory factory) {
+    Copier copier = new Copier(parallelism);
+    copier.startHelpers(factory);
+    return copier;
   }
 
   /** Returns how many threads copy one transfer at most. */
   int parallelism() {
-    return helpers + 1;
+    return parallelism;
   }
 
   /** Copies everything and returns when no thread touches the memory any more. */
   void run(Transfer transfer) {
-    if (helpers == 0 || transfer.units() < 2 || transfer.bytes() < WORTH_SHARING) {
+    if (threads.isEmpty() || transfer.units() < 2 || transfer.bytes() < WORTH_SHARING) {
       transfer.work();
       return;
     }
     Job job = new Job(transfer);
-    offer(job);
     try {
+      offer(job);
       transfer.work();
     } finally {
       await(job);
@@ -74,10 +79,6 @@ final class Copier implements AutoCloseable {
   private void offer(Job job) {
     lock.lock();
     try {
-      if (!started) {
-        started = true;
-        startHelpers();
-      }
       open.add(job);
       int wanted = Math.min(threads.size(), job.transfer.units() - 1);
       for (int i = 0; i < wanted; i++) {
@@ -114,10 +115,11 @@ final class Copier implements AutoCloseable {
     }
   }
 
-  // A system out of threads throws an Error; the callers then copy alone.
-  private void startHelpers() {
+  // A system out of threads throws an Error; the callers then copy with fewer, or alone.
+  private void startHelpers(ThreadFactory factory) {
+    int wanted = parallelism - 1;
     try {
-      while (threads.size() < helpers) {
+      while (threads.size() < wanted) {
         Thread thread = factory.newThread(this::help);
         if (thread == null) {
           throw new IllegalStateException("the thread factory made none");
@@ -126,28 +128,32 @@ final class Copier implements AutoCloseable {
         threads.add(thread);
       }
     } catch (RuntimeException | Error e) {
-      LOG.warn("{} of {} copying threads could be started", threads.size(), helpers, e);
+      LOG.warn("{} of {} copying threads could be started", threads.size(), wanted, e);
     }
   }
 
   private void help() {
     Job job;
     while ((job = take()) != null) {
-      job.transfer.work();
-      letGo(job);
+      try {
+        job.transfer.work();
+      } finally {
+        letGo(job);
+      }
     }
   }
 
   private @Nullable Job take() {
     lock.lock();
     try {
-      while (open.isEmpty()) {
+      Job job = open.peek();
+      while (job == null) {
         if (closed) {
           return null;
         }
         work.awaitUninterruptibly();
+        job = open.peek();
       }
-      Job job = open.getFirst();
       job.helping.incrementAndGet();
       return job;
     } finally {

@@ -24,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * different parts; whoever looks at the outcome has waited for them.
  */
 final class EntryCopy {
+  private static final String CLOSED_ARENA = "the arena of a piece of memory is closed";
+
   /** Which entry of the batch. */
   final int entry;
 
@@ -44,7 +46,17 @@ final class EntryCopy {
   private @Nullable StoredObject object;
 
   private volatile boolean begun;
-  private volatile @Nullable StoreFailure failure;
+
+  /** Why it was refused, before anything was copied. */
+  private @Nullable StoreFailure failure;
+
+  /**
+   * What went wrong while it was copied; of several one. Its description is made by the thread that
+   * asks for it: a copying thread must be able to say this whatever it has run out of.
+   */
+  private volatile @Nullable Throwable thrown;
+
+  private volatile boolean late;
 
   private EntryCopy(int entry, ObjectKey key, boolean toObject, int pieces, boolean inOrder) {
     this.entry = entry;
@@ -103,7 +115,7 @@ final class EntryCopy {
       case HostMemory host -> {
         MemorySegment segment = host.segment();
         if (!host.isAlive()) {
-          failClosedArena();
+          fail(FailureCode.REFUSED, CLOSED_ARENA);
         } else if (!toObject && segment.isReadOnly()) {
           fail(FailureCode.REFUSED, "a target is read-only");
         } else if (segment.byteSize() > Long.MAX_VALUE - size) {
@@ -141,7 +153,7 @@ final class EntryCopy {
   /** Copies the bytes from {@code from} to {@code to} of the segments laid end to end. */
   // Whatever goes wrong here is a failure of this entry; it must not end a copying thread.
   void copy(Slabs slabs, long from, long to) {
-    if (failure != null) {
+    if (thrown != null || late) {
       return;
     }
     begun = true;
@@ -163,11 +175,7 @@ final class EntryCopy {
         i++;
       }
     } catch (RuntimeException | Error e) {
-      if (segmentsAreAlive()) {
-        fail(e);
-      } else {
-        failClosedArena();
-      }
+      fail(e);
     }
   }
 
@@ -183,19 +191,28 @@ final class EntryCopy {
   /** Returns why the entry failed, or null if it has not, with nobody copying any more. */
   @Nullable StoreFailure failure() {
     StoreFailure failed = failure;
+    Throwable cause = thrown;
+    if (failed == null && cause != null) {
+      failed = segmentsAreAlive() ? unforeseen(cause) : failure(FailureCode.REFUSED, CLOSED_ARENA);
+    } else if (failed == null && late) {
+      failed = late();
+    }
     return failed != null && begun && !toObject ? failed.withMemory(MemoryState.DIRTY) : failed;
   }
 
   /** Fails the entry because the deadline passed. */
   void failLate() {
-    if (failure == null) {
-      failure = late();
-    }
+    late = true;
   }
 
   /** Returns the failure of an entry whose deadline passed. */
   StoreFailure late() {
     return failure(FailureCode.TIMEOUT, "the deadline passed first");
+  }
+
+  /** Returns the failure of an entry because of something unforeseen. */
+  StoreFailure unforeseen(Throwable cause) {
+    return failure(FailureCode.INTERNAL, cause.toString());
   }
 
   /** Returns the failure of an entry that finds no room. */
@@ -216,13 +233,9 @@ final class EntryCopy {
         "it has %d bytes and the targets %d".formatted(objectSize, size));
   }
 
-  /** Fails the entry because of something unforeseen. */
+  /** Fails the entry because of something unforeseen. Takes no memory, and never throws. */
   void fail(Throwable cause) {
-    fail(FailureCode.INTERNAL, cause.toString());
-  }
-
-  private void failClosedArena() {
-    fail(FailureCode.REFUSED, "the arena of a piece of memory is closed");
+    thrown = cause;
   }
 
   private void fail(FailureCode code, String message) {

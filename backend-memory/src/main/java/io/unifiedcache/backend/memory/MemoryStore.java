@@ -81,6 +81,9 @@ final class MemoryStore implements CacheStore {
   /** How long to sleep at most before looking again at a deadline whose clock is not the JVM's. */
   private static final long LONGEST_NAP = TimeUnit.MILLISECONDS.toNanos(20);
 
+  /** So many objects are looked at, or evicted, between two looks at a deadline. */
+  private static final int STEP = 1024;
+
   private final long capacity;
   private final Slabs slabs;
   private final ObjectTable table;
@@ -120,7 +123,7 @@ final class MemoryStore implements CacheStore {
     this.capacity = capacity;
     slabs = new Slabs(capacity, slabBytes);
     table = new ObjectTable(capacity, slabs);
-    copier = new Copier(copyThreads, threads);
+    copier = Copier.start(copyThreads, threads);
   }
 
   @Override
@@ -138,18 +141,20 @@ final class MemoryStore implements CacheStore {
     enter(keys.size());
     try {
       BatchResult.Builder result = BatchResult.builder(keys.size());
-      int refused = 0;
+      boolean isLate = false;
+      int failures = 0;
       for (int i = 0; i < keys.size(); i++) {
+        isLate = isLate || (isStep(i) && by.hasPassed());
         ObjectKey key = keys.get(i);
-        StoreFailure failure = refusal(key);
+        StoreFailure failure = isLate ? late(key) : refusal(key);
         if (failure == null) {
           result.set(i, table.contains(key) ? ObjectStatus.OK : ObjectStatus.ABSENT);
         } else {
           result.failed(i, failure);
-          refused++;
+          failures++;
         }
       }
-      count(refused, /* absences= */ 0);
+      count(failures, /* absences= */ 0);
       return result.build();
     } finally {
       exit();
@@ -158,8 +163,10 @@ final class MemoryStore implements CacheStore {
 
   @Override
   public BatchResult put(List<PutOp> ops, Deadline by) {
+    // With room for all: one that is reserved must not be lost because a list cannot grow.
+    List<EntryCopy> reserved = new ArrayList<>(ops.size());
+    Patience patience = new Patience(by);
     enter(ops.size());
-    List<EntryCopy> reserved = new ArrayList<>();
     try {
       BatchResult.Builder result = BatchResult.builder(ops.size());
       List<EntryCopy> waiting = new ArrayList<>(ops.size());
@@ -168,21 +175,20 @@ final class MemoryStore implements CacheStore {
       }
       count(ops.size() - waiting.size(), /* absences= */ 0);
       while (!waiting.isEmpty()) {
-        waiting = reserve(waiting, reserved, result, by);
+        waiting = reserve(waiting, reserved, result, patience);
         copier.run(new Transfer(reserved, slabs, by, copier.parallelism()));
         publish(reserved, result);
       }
       return result.build();
     } finally {
-      abandon(reserved);
-      exit();
+      abandonAndExit(reserved);
     }
   }
 
   @Override
   public BatchResult get(List<GetOp> ops, Deadline by) {
-    enter(ops.size());
     List<EntryCopy> pinned = new ArrayList<>(ops.size());
+    enter(ops.size());
     try {
       BatchResult.Builder result = BatchResult.builder(ops.size());
       List<EntryCopy> wanted = new ArrayList<>(ops.size());
@@ -202,31 +208,25 @@ final class MemoryStore implements CacheStore {
 
   @Override
   public ReadSession openSession(List<ObjectKey> keys, Deadline by) {
+    @Nullable StoredObject[] objects = new @Nullable StoredObject[keys.size()];
+    boolean isOpened = false;
     enter(keys.size());
     try {
-      BatchResult.Builder result = BatchResult.builder(keys.size());
-      @Nullable StoredObject[] objects = new @Nullable StoredObject[keys.size()];
-      lock.lock();
-      try {
-        for (int i = 0; i < keys.size(); i++) {
-          StoreFailure failure = refusal(keys.get(i));
-          if (failure != null) {
-            result.failed(i, failure);
-            failed++;
-            continue;
-          }
-          StoredObject object = table.find(keys.get(i));
-          if (object != null) {
-            table.pin(object);
-            objects[i] = object;
-          }
-          result.set(i, object == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
-        }
-      } finally {
-        lock.unlock();
-      }
-      return new MemorySession(this, objects, result.build());
+      BatchResult result =
+          each(
+              keys,
+              by,
+              (i, object) -> {
+                table.pin(object);
+                objects[i] = object;
+              });
+      ReadSession session = new MemorySession(this, objects, result);
+      isOpened = true;
+      return session;
     } finally {
+      if (!isOpened) {
+        release(objects);
+      }
       exit();
     }
   }
@@ -235,71 +235,124 @@ final class MemoryStore implements CacheStore {
   public BatchResult remove(List<ObjectKey> keys, boolean evenIfLeased, Deadline by) {
     enter(keys.size());
     try {
-      BatchResult.Builder result = BatchResult.builder(keys.size());
+      return each(
+          keys,
+          by,
+          (i, object) -> {
+            table.remove(object);
+            removed++;
+          });
+    } finally {
+      exit();
+    }
+  }
+
+  /** What is done, with the lock, to the object of an entry. */
+  private interface Treatment {
+    void apply(int entry, StoredObject object);
+  }
+
+  /** Treats the objects that can be found, and answers OK for them and ABSENT for the others. */
+  private BatchResult each(List<ObjectKey> keys, Deadline by, Treatment treatment) {
+    BatchResult.Builder result = BatchResult.builder(keys.size());
+    boolean isLate = false;
+    for (int from = 0; from < keys.size(); from += STEP) {
+      isLate = isLate || (from > 0 && by.hasPassed());
+      int to = Math.min(keys.size(), from + STEP);
       lock.lock();
       try {
-        for (int i = 0; i < keys.size(); i++) {
-          StoreFailure failure = refusal(keys.get(i));
+        for (int i = from; i < to; i++) {
+          ObjectKey key = keys.get(i);
+          StoreFailure failure = isLate ? late(key) : refusal(key);
           if (failure != null) {
             result.failed(i, failure);
             failed++;
             continue;
           }
-          StoredObject object = table.find(keys.get(i));
-          if (object != null) {
-            table.remove(object);
-            removed++;
-          }
+          StoredObject object = table.find(key);
           result.set(i, object == null ? ObjectStatus.ABSENT : ObjectStatus.OK);
+          if (object != null) {
+            treatment.apply(i, object);
+          }
         }
       } finally {
         lock.unlock();
       }
-      return result.build();
-    } finally {
-      exit();
     }
+    return result.build();
   }
 
   @Override
   public ClearResult clear(KeyPrefix prefix, Deadline by) {
+    List<StoredObject> some = new ArrayList<>(STEP);
     enter(0);
-    lock.lock();
     try {
-      List<StoredObject> objects = table.under(prefix);
-      objects.forEach(table::remove);
-      removed += objects.size();
-      return new ClearResult(objects.size(), /* kept= */ 0);
+      long gone = 0;
+      int seen = 0;
+      for (StoredObject object : table.visible()) {
+        if (prefix.matches(object.key)) {
+          some.add(object);
+        }
+        if (isStep(++seen)) {
+          gone += removeThose(some);
+          if (by.hasPassed()) {
+            throw lateUnder(prefix, "removed; " + gone + " are");
+          }
+        }
+      }
+      return new ClearResult(gone + removeThose(some), /* kept= */ 0);
     } finally {
-      lock.unlock();
       exit();
     }
   }
 
-  @Override
-  public void list(KeyPrefix prefix, Predicate<ObjectKey> more, Deadline by) {
-    List<StoredObject> objects;
-    enter(0);
+  /** Removes those of the objects that can still be found, and returns how many they were. */
+  private int removeThose(List<StoredObject> objects) {
+    int gone = 0;
     lock.lock();
     try {
-      objects = table.under(prefix);
+      for (StoredObject object : objects) {
+        if (object.visible) {
+          table.remove(object);
+          gone++;
+        }
+      }
+      removed += gone;
     } finally {
       lock.unlock();
-      exit();
     }
+    objects.clear();
+    return gone;
+  }
+
+  @Override
+  public void list(KeyPrefix prefix, Predicate<ObjectKey> more, Deadline by) {
+    enter(0);
+    exit();
+    int seen = 0;
     // The caller's code runs outside the call, so that it may call the store, or even close it.
-    for (StoredObject object : objects) {
-      if (closed) {
-        throw closedStore();
+    for (StoredObject object : table.visible()) {
+      boolean isListed = prefix.matches(object.key);
+      if (isListed || isStep(++seen)) {
+        if (closed) {
+          throw closedStore();
+        }
+        if (by.hasPassed()) {
+          throw lateUnder(prefix, "listed");
+        }
       }
-      if (by.hasPassed()) {
-        throw new CacheException(
-            FailureCode.TIMEOUT, "the deadline passed while keys under " + prefix + " were listed");
-      }
-      if (!more.test(object.key)) {
+      if (isListed && !more.test(object.key)) {
         return;
       }
     }
+    if (closed) {
+      throw closedStore();
+    }
+  }
+
+  private static CacheException lateUnder(KeyPrefix prefix, String done) {
+    return new CacheException(
+        FailureCode.TIMEOUT, "the deadline passed while keys under " + prefix + " were " + done);
   }
 
   @Override
@@ -458,22 +511,30 @@ final class MemoryStore implements CacheStore {
    * @return those to try again, for their keys are being put, by others or in this batch
    */
   private List<EntryCopy> reserve(
-      List<EntryCopy> waiting, List<EntryCopy> reserved, BatchResult.Builder result, Deadline by) {
+      List<EntryCopy> waiting,
+      List<EntryCopy> reserved,
+      BatchResult.Builder result,
+      Patience patience) {
     boolean interrupted = false;
     lock.lock();
     try {
-      List<EntryCopy> again = reserveFree(waiting, reserved, result);
+      List<EntryCopy> again = reserveFree(waiting, reserved, result, patience);
       while (reserved.isEmpty() && !again.isEmpty()) {
-        if (by.hasPassed()) {
-          again.forEach(copy -> fail(copy, copy.late(), result));
+        long left = patience.left();
+        again = reserveFree(again, reserved, result, patience);
+        if (!reserved.isEmpty() || again.isEmpty()) {
+          break;
+        }
+        if (left == 0) {
+          again.forEach(copy -> fail(copy, patience.failure(copy), result));
           return List.of();
         }
         try {
-          long unused = settled.awaitNanos(Math.min(by.remainingNanos(), LONGEST_NAP));
+          long unused = settled.awaitNanos(Math.min(left, LONGEST_NAP));
         } catch (InterruptedException e) {
           interrupted = true;
         }
-        again = reserveFree(again, reserved, result);
+        again = reserveFree(again, reserved, result, patience);
       }
       return again;
     } finally {
@@ -485,18 +546,26 @@ final class MemoryStore implements CacheStore {
   }
 
   private List<EntryCopy> reserveFree(
-      List<EntryCopy> waiting, List<EntryCopy> reserved, BatchResult.Builder result) {
+      List<EntryCopy> waiting,
+      List<EntryCopy> reserved,
+      BatchResult.Builder result,
+      Patience patience) {
     List<EntryCopy> again = new ArrayList<>();
     for (EntryCopy copy : waiting) {
-      if (!reserve(copy, reserved, result)) {
+      if (!reserve(copy, reserved, result, patience)) {
         again.add(copy);
       }
     }
     return again;
   }
 
-  /** Answers or reserves one, unless its key is being put. */
-  private boolean reserve(EntryCopy copy, List<EntryCopy> reserved, BatchResult.Builder result) {
+  /**
+   * Answers or reserves one, unless its key is being put. Where it has to wait for memory, or for
+   * many evictions, it does so in steps; what a step has made free or reserved stays with the
+   * store.
+   */
+  private boolean reserve(
+      EntryCopy copy, List<EntryCopy> reserved, BatchResult.Builder result, Patience patience) {
     boolean mayGrow = true;
     while (true) {
       StoredObject there = table.find(copy.key);
@@ -513,13 +582,65 @@ final class MemoryStore implements CacheStore {
         fail(copy, copy.noRoom(capacity), result);
         return true;
       }
-      if (mayGrow && slabs.canGrow() && !slabs.hasBlockFor(Slabs.granulesOf(copy.size()))) {
-        mayGrow = grow();
-        continue;
+      boolean grows =
+          mayGrow && slabs.canGrow() && !slabs.hasBlockFor(Slabs.granulesOf(copy.size()));
+      if (!grows && table.evictFor(copy.size(), STEP)) {
+        copy.with(table.reserve(copy.key, copy.size()));
+        reserved.add(copy);
+        return true;
       }
-      copy.with(table.reserve(copy.key, copy.size()));
-      reserved.add(copy);
-      return true;
+      if (patience.isOver()) {
+        fail(copy, patience.failure(copy), result);
+        return true;
+      }
+      if (grows) {
+        mayGrow = grow();
+      }
+    }
+  }
+
+  /**
+   * Looks at the deadline of a call without the lock: its clock is the caller's code, which may
+   * take its time, or call this store.
+   */
+  private final class Patience {
+    private final Deadline by;
+    private boolean hasBegun;
+    private @Nullable Throwable thrown;
+
+    Patience(Deadline by) {
+      this.by = by;
+    }
+
+    /** Returns whether the deadline has passed; never before the first step. */
+    boolean isOver() {
+      if (!hasBegun) {
+        hasBegun = true;
+        return false;
+      }
+      return left() == 0;
+    }
+
+    /**
+     * Returns the nanoseconds left, none where the clock fails. The lock is held by the caller, and
+     * let go meanwhile.
+     */
+    long left() {
+      lock.unlock();
+      try {
+        return by.remainingNanos();
+      } catch (RuntimeException | Error e) {
+        thrown = e;
+        return 0;
+      } finally {
+        lock.lock();
+      }
+    }
+
+    /** Returns why an entry fails for which there is no time. */
+    StoreFailure failure(EntryCopy copy) {
+      Throwable cause = thrown;
+      return cause == null ? copy.late() : copy.unforeseen(cause);
     }
   }
 
@@ -535,18 +656,21 @@ final class MemoryStore implements CacheStore {
       }
       return true;
     }
+    if (!slabs.canGrow()) {
+      return true;
+    }
     long bytes = slabs.beginGrowth();
     MemorySegment segment = null;
     lock.unlock();
     try {
       segment = slabs.reserve(bytes);
+      if (segment == null) {
+        LOG.warn("the system has no {} bytes of memory to spare; the store keeps to less", bytes);
+      }
     } finally {
       lock.lock();
       slabs.endGrowth(segment);
       settled.signalAll();
-    }
-    if (segment == null) {
-      LOG.warn("the system has no {} bytes of memory to spare; the store keeps to less", bytes);
     }
     return segment != null;
   }
@@ -559,15 +683,20 @@ final class MemoryStore implements CacheStore {
     try {
       // From the last to the first, so that the first is the one used last.
       while (!reserved.isEmpty()) {
-        EntryCopy copy = reserved.removeLast();
+        EntryCopy copy = reserved.getLast();
         StoreFailure failure = copy.failure();
         if (failure == null) {
           table.publish(copy.object());
+        } else {
+          table.abandon(copy.object());
+        }
+        // Settled: whatever goes wrong from here on, it is not given up once more.
+        reserved.removeLast();
+        if (failure == null) {
           stored++;
           bytesStored += copy.size();
           result.set(copy.entry, ObjectStatus.OK);
         } else {
-          table.abandon(copy.object());
           fail(copy, failure, result);
         }
       }
@@ -577,17 +706,20 @@ final class MemoryStore implements CacheStore {
     }
   }
 
-  /** Gives back what an unforeseen exception left reserved. */
-  private void abandon(List<EntryCopy> reserved) {
-    if (reserved.isEmpty()) {
-      return;
-    }
-    lock.lock();
+  /** Ends a put: gives back what an unforeseen exception left reserved. */
+  private void abandonAndExit(List<EntryCopy> reserved) {
     try {
-      reserved.forEach(copy -> table.abandon(copy.object()));
-      settled.signalAll();
+      if (!reserved.isEmpty()) {
+        lock.lock();
+        try {
+          reserved.forEach(copy -> table.abandon(copy.object()));
+          settled.signalAll();
+        } finally {
+          lock.unlock();
+        }
+      }
     } finally {
-      lock.unlock();
+      exit();
     }
   }
 
@@ -658,6 +790,15 @@ final class MemoryStore implements CacheStore {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Returns whether a deadline is looked at before the given one of many. */
+  private static boolean isStep(int number) {
+    return number > 0 && number % STEP == 0;
+  }
+
+  private static StoreFailure late(ObjectKey key) {
+    return StoreFailure.of(FailureCode.TIMEOUT, EntryCopy.about(key, "the deadline passed first"));
   }
 
   /** Returns why a key is refused, or null if it is not. */

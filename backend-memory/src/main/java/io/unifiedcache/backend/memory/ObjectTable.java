@@ -1,10 +1,7 @@
 package io.unifiedcache.backend.memory;
 
-import io.unifiedcache.api.KeyPrefix;
 import io.unifiedcache.api.ObjectKey;
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Victims are the objects unused for longest. An object that is being read or filled is not
  * among them: evicting it would make no room.
  *
- * <p>Not thread-safe, but for {@link #contains}.
+ * <p>Not thread-safe, but for {@link #contains} and {@link #visible()}.
  */
 final class ObjectTable {
   private final long capacity;
@@ -74,10 +71,18 @@ final class ObjectTable {
             <= granules - (slabs.granules() - slabs.freeGranules() - evictable.granules());
   }
 
-  /** Reserves room for an object that {@link #canFit}, evicting others if need be. */
-  StoredObject reserve(ObjectKey key, long size) {
+  /**
+   * Evicts objects until one that {@link #canFit} has room.
+   *
+   * @param most how many to evict at most
+   * @return whether there is room now
+   */
+  boolean evictFor(long size, int most) {
     long granules = Slabs.granulesOf(size);
-    while (size > capacity - usedBytes || granules > slabs.freeGranules()) {
+    for (int i = 0; size > capacity - usedBytes || granules > slabs.freeGranules(); i++) {
+      if (i == most) {
+        return false;
+      }
       StoredObject victim = evictable.oldest();
       if (victim == null) {
         throw new IllegalStateException("no room for " + size + " bytes");
@@ -85,17 +90,39 @@ final class ObjectTable {
       remove(victim);
       evicted++;
     }
-    StoredObject object = new StoredObject(key, size, slabs.allocate(granules));
-    usedBytes += size;
-    reserved.add(key);
-    object.pins = 1;
-    return object;
+    return true;
   }
 
-  /** Makes a reserved object visible, and the one used last. */
+  /** Reserves room for an object; there is enough. Changes nothing if that fails. */
+  StoredObject reserve(ObjectKey key, long size) {
+    long granules = Slabs.granulesOf(size);
+    long @Nullable [] blocks = null;
+    try {
+      reserved.add(key);
+      blocks = slabs.allocate(granules);
+      StoredObject object = new StoredObject(key, size, blocks);
+      usedBytes += size;
+      object.pins = 1;
+      return object;
+    } catch (RuntimeException | Error e) {
+      // The heap may have no room for any of these; a map that could not grow has the key already.
+      reserved.remove(key);
+      if (blocks != null) {
+        slabs.free(blocks);
+      }
+      throw e;
+    }
+  }
+
+  /** Makes a reserved object visible, and the one used last; it stays reserved if that fails. */
   void publish(StoredObject object) {
+    try {
+      visible.put(object.key, object);
+    } catch (RuntimeException | Error e) {
+      visible.remove(object.key, object);
+      throw e;
+    }
     reserved.remove(object.key);
-    visible.put(object.key, object);
     object.visible = true;
     liveObjects++;
     liveBytes += object.size;
@@ -138,15 +165,9 @@ final class ObjectTable {
     }
   }
 
-  /** Returns the visible objects under a prefix. */
-  List<StoredObject> under(KeyPrefix prefix) {
-    List<StoredObject> found = new ArrayList<>();
-    for (StoredObject object : visible.values()) {
-      if (prefix.matches(object.key)) {
-        found.add(object);
-      }
-    }
-    return found;
+  /** Returns the visible objects, as they come and go while they are looked at by any thread. */
+  Iterable<StoredObject> visible() {
+    return visible.values();
   }
 
   /** Forgets everything. */

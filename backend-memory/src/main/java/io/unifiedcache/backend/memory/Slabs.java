@@ -2,6 +2,7 @@ package io.unifiedcache.backend.memory;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * its free neighbour, so memory moves between sizes. An object takes as many blocks as it needs,
  * the largest first, which has two consequences: less than one granule per object is wasted, and
  * whatever is free can be used, however scattered it is.
+ *
+ * <p>The free blocks of each order are a list whose links lie in the blocks themselves, so that to
+ * take one and to give one back needs no memory of the heap and cannot fail half-way.
  *
  * <p>Not thread-safe, but for {@link #reserve} and {@link #segmentOf}.
  */
@@ -33,6 +37,11 @@ final class Slabs implements AutoCloseable {
 
   private static final byte NOT_FREE = -1;
 
+  /** Stands for the block before the first one of a list, and after the last. */
+  private static final long NONE = -1;
+
+  private static final ValueLayout.OfLong LINK = ValueLayout.JAVA_LONG;
+
   private final Arena arena = Arena.ofShared();
 
   /** Granules of a slab are 2^{@code maxOrder}. */
@@ -46,12 +55,16 @@ final class Slabs implements AutoCloseable {
   /** For each slab and granule, the order of the free block that begins there. */
   private byte[][] freeOrders = {};
 
-  /** For each order, where its free blocks begin, and some that are free no longer. */
-  private final Stack[] candidates;
+  /** For each order, where the first of its free blocks begins. */
+  private final long[] firstFree;
 
   private long granules;
   private long freeGranules;
-  private boolean growing;
+
+  /** The tables with one more slab, while one is being reserved. */
+  private byte @Nullable [][] grownOrders;
+
+  private MemorySegment @Nullable [] grownSegments;
 
   /**
    * Creates slabs.
@@ -65,8 +78,8 @@ final class Slabs implements AutoCloseable {
     }
     maxOrder = Long.numberOfTrailingZeros(slabBytes) - GRANULE_SHIFT;
     limit = granulesOf(capacity);
-    candidates = new Stack[maxOrder + 1];
-    Arrays.setAll(candidates, order -> new Stack());
+    firstFree = new long[maxOrder + 1];
+    Arrays.fill(firstFree, NONE);
   }
 
   /** Returns the granules that an object takes: at least one, so that empty ones are bounded. */
@@ -96,7 +109,7 @@ final class Slabs implements AutoCloseable {
 
   /** Tells whether somebody is reserving a slab. */
   boolean isGrowing() {
-    return growing;
+    return grownSegments != null;
   }
 
   /** Tells whether the first and largest block of an object of that many granules is there. */
@@ -105,16 +118,25 @@ final class Slabs implements AutoCloseable {
       return false;
     }
     for (int order = largestOrder(wanted); order <= maxOrder; order++) {
-      if (peek(order) >= 0) {
+      if (firstFree[order] != NONE) {
         return true;
       }
     }
     return false;
   }
 
-  /** Announces that a slab is being reserved and returns its bytes. */
+  /**
+   * Announces that a slab is being reserved and returns its bytes. All that the heap has to give
+   * for it is taken here, so that {@link #endGrowth} cannot fail.
+   */
   long beginGrowth() {
-    growing = true;
+    int slab = segments.length;
+    byte[] orders = new byte[1 << maxOrder];
+    Arrays.fill(orders, NOT_FREE);
+    byte[][] moreOrders = Arrays.copyOf(freeOrders, slab + 1);
+    moreOrders[slab] = orders;
+    grownSegments = Arrays.copyOf(segments, slab + 1);
+    grownOrders = moreOrders;
     return Math.min(limit - granules, 1L << maxOrder) << GRANULE_SHIFT;
   }
 
@@ -133,18 +155,17 @@ final class Slabs implements AutoCloseable {
 
   /** Takes the reserved memory, if there is any, as a slab. */
   void endGrowth(@Nullable MemorySegment segment) {
-    growing = false;
-    if (segment == null) {
+    MemorySegment[] moreSegments = grownSegments;
+    byte[][] moreOrders = grownOrders;
+    grownSegments = null;
+    grownOrders = null;
+    if (segment == null || moreSegments == null || moreOrders == null) {
       return;
     }
     int slab = segments.length;
-    byte[] orders = new byte[1 << maxOrder];
-    Arrays.fill(orders, NOT_FREE);
-    freeOrders = Arrays.copyOf(freeOrders, slab + 1);
-    freeOrders[slab] = orders;
-    MemorySegment[] more = Arrays.copyOf(segments, slab + 1);
-    more[slab] = segment;
-    segments = more;
+    freeOrders = moreOrders;
+    moreSegments[slab] = segment;
+    segments = moreSegments;
 
     long first = (long) slab << maxOrder;
     long end = first + (segment.byteSize() >>> GRANULE_SHIFT);
@@ -166,34 +187,56 @@ final class Slabs implements AutoCloseable {
     if (wanted > freeGranules) {
       throw new IllegalStateException(wanted + " granules of " + freeGranules + " wanted");
     }
-    freeGranules -= wanted;
     long[] blocks = new long[1];
     int count = 0;
     int order = maxOrder;
     while (wanted > 0) {
       order = Math.min(order, largestOrder(wanted));
+      if (count == blocks.length) {
+        blocks = grown(blocks);
+      }
       long first = take(order);
-      if (first < 0) {
+      if (first == NONE) {
         order--;
         continue;
-      }
-      if (count == blocks.length) {
-        blocks = Arrays.copyOf(blocks, 2 * count);
       }
       blocks[count++] = first << ORDER_BITS | order;
       wanted -= 1L << order;
     }
-    return count == blocks.length ? blocks : Arrays.copyOf(blocks, count);
+    return count == blocks.length ? blocks : trimmed(blocks, count);
+  }
+
+  /** Returns the blocks with room for more. Where the heap has none, gives them back and throws. */
+  private long[] grown(long[] blocks) {
+    return copied(blocks, blocks.length, 2 * blocks.length);
+  }
+
+  private long[] trimmed(long[] blocks, int count) {
+    return copied(blocks, count, count);
+  }
+
+  private long[] copied(long[] blocks, int count, int length) {
+    try {
+      return Arrays.copyOf(blocks, length);
+    } catch (OutOfMemoryError e) {
+      free(blocks, count);
+      throw e;
+    }
   }
 
   /** Gives blocks back. */
   void free(long[] blocks) {
-    for (long block : blocks) {
+    free(blocks, blocks.length);
+  }
+
+  private void free(long[] blocks, int count) {
+    for (int i = 0; i < count; i++) {
+      long block = blocks[i];
       long first = block >>> ORDER_BITS;
       int order = orderOf(block);
       freeGranules += 1L << order;
       while (order < maxOrder && freeOrder(first ^ (1L << order)) == order) {
-        setFreeOrder(first ^ (1L << order), NOT_FREE);
+        unlink(first ^ (1L << order), order);
         first &= -1L << (order + 1);
         order++;
       }
@@ -222,48 +265,76 @@ final class Slabs implements AutoCloseable {
     arena.close();
     segments = new MemorySegment[0];
     freeOrders = new byte[0][];
-    for (Stack each : candidates) {
-      each.clear();
-    }
+    Arrays.fill(firstFree, NONE);
   }
 
-  /** Takes a free block of the order, splitting a larger one if need be; -1 if there is none. */
+  /** Takes a free block of the order, splitting a larger one if need be; NONE if there is none. */
   private long take(int order) {
     for (int larger = order; larger <= maxOrder; larger++) {
-      long first = peek(larger);
-      if (first < 0) {
+      long first = firstFree[larger];
+      if (first == NONE) {
         continue;
       }
-      candidates[larger].pop();
-      setFreeOrder(first, NOT_FREE);
+      unlink(first, larger);
+      freeGranules -= 1L << order;
       while (larger > order) {
         larger--;
         push(first + (1L << larger), larger);
       }
       return first;
     }
-    return -1;
+    return NONE;
   }
 
-  /**
-   * Returns where a free block of the order begins, or -1. Drops candidates that have joined their
-   * neighbours since; a block is formed anew only after that, so none is ever listed twice.
-   */
-  private long peek(int order) {
-    Stack stack = candidates[order];
-    while (!stack.isEmpty()) {
-      long first = stack.top();
-      if (freeOrder(first) == order) {
-        return first;
-      }
-      stack.pop();
-    }
-    return -1;
-  }
-
+  /** Puts a block at the front of the list of its order. */
   private void push(long first, int order) {
+    long next = firstFree[order];
+    setNext(first, next);
+    setPrevious(first, NONE);
+    if (next != NONE) {
+      setPrevious(next, first);
+    }
+    firstFree[order] = first;
     setFreeOrder(first, (byte) order);
-    candidates[order].push(first);
+  }
+
+  /** Takes a block out of the list of its order. */
+  private void unlink(long first, int order) {
+    long next = next(first);
+    long previous = previous(first);
+    if (previous == NONE) {
+      firstFree[order] = next;
+    } else {
+      setNext(previous, next);
+    }
+    if (next != NONE) {
+      setPrevious(next, previous);
+    }
+    setFreeOrder(first, NOT_FREE);
+  }
+
+  private long next(long first) {
+    return slabOf(first).get(LINK, placeOf(first));
+  }
+
+  private void setNext(long first, long next) {
+    slabOf(first).set(LINK, placeOf(first), next);
+  }
+
+  private long previous(long first) {
+    return slabOf(first).get(LINK, placeOf(first) + LINK.byteSize());
+  }
+
+  private void setPrevious(long first, long previous) {
+    slabOf(first).set(LINK, placeOf(first) + LINK.byteSize(), previous);
+  }
+
+  private MemorySegment slabOf(long granule) {
+    return segments[(int) (granule >>> maxOrder)];
+  }
+
+  private long placeOf(long granule) {
+    return (granule & ((1L << maxOrder) - 1)) << GRANULE_SHIFT;
   }
 
   private int largestOrder(long wanted) {
@@ -280,35 +351,5 @@ final class Slabs implements AutoCloseable {
 
   private void setFreeOrder(long granule, byte order) {
     freeOrders[(int) (granule >>> maxOrder)][(int) (granule & ((1L << maxOrder) - 1))] = order;
-  }
-
-  /** A stack of numbers. */
-  private static final class Stack {
-    private long[] elements = new long[16];
-    private int size;
-
-    boolean isEmpty() {
-      return size == 0;
-    }
-
-    long top() {
-      return elements[size - 1];
-    }
-
-    void pop() {
-      size--;
-    }
-
-    void push(long element) {
-      if (size == elements.length) {
-        elements = Arrays.copyOf(elements, 2 * size);
-      }
-      elements[size++] = element;
-    }
-
-    void clear() {
-      elements = new long[16];
-      size = 0;
-    }
   }
 }

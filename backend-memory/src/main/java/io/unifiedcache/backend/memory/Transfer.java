@@ -118,25 +118,20 @@ final class Transfer {
       EntryCopy copy = copies.get(i);
       long to = i == endCopy ? endOffset : copy.size();
       if (from < to) {
-        inTime = inTime && isInTime(copy);
-        if (inTime) {
-          copy.copy(slabs, from, to);
-        } else {
-          copy.failLate();
+        try {
+          // The clock is the caller's; whatever it throws must not end a copying thread.
+          inTime = inTime && !by.hasPassed();
+          if (inTime) {
+            copy.copy(slabs, from, to);
+          } else {
+            copy.failLate();
+          }
+        } catch (RuntimeException | Error e) {
+          copy.fail(e);
         }
       }
       i++;
       from = 0;
-    }
-  }
-
-  // The clock is the caller's; whatever it throws must not end a copying thread.
-  private boolean isInTime(EntryCopy copy) {
-    try {
-      return !by.hasPassed();
-    } catch (RuntimeException | Error e) {
-      copy.fail(e);
-      return true;
     }
   }
 }

@@ -6,7 +6,6 @@ import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import org.assertj.core.api.ListAssert;
 import org.junit.jupiter.api.Test;
@@ -14,27 +13,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Finds the backends of the distribution, and one more, in JVMs of their own. */
 class DiscoveryIT {
-  private static final String PLUGIN =
-      """
-      package plugin;
-
-      import io.unifiedcache.api.config.Option;
-      import io.unifiedcache.api.config.Settings;
-      import io.unifiedcache.api.store.CacheStore;
-      import io.unifiedcache.api.store.CacheStoreProvider;
-      import io.unifiedcache.api.store.Capability;
-      import io.unifiedcache.api.store.StoreContext;
-
-      public final class PluginProvider implements CacheStoreProvider {
-        @Override public String name() { return "plugin"; }
-        @Override public java.util.List<Option<?>> options() { return java.util.List.of(); }
-        @Override public java.util.Set<Capability> capabilities() { return java.util.Set.of(); }
-        @Override public CacheStore open(Settings settings, StoreContext context) {
-          throw new AssertionError("to find a backend opens no store");
-        }
-      }
-      """;
-
   @TempDir Path scratch = Path.of("");
 
   @Test
@@ -101,38 +79,10 @@ class DiscoveryIT {
     return assertThat(jvm.output());
   }
 
-  /** A folder with one jar, whose one service is named by a file alone. */
+  /** A directory with one jar, whose one service is named by a file alone. */
   private Path pluginFolder() throws Exception {
-    Path source = Files.createDirectories(scratch.resolve("source/plugin"));
-    Path classes = scratch.resolve("classes");
-    Path services = Files.createDirectories(classes.resolve("META-INF/services"));
     Path plugins = Files.createDirectory(scratch.resolve("plugins"));
-    Path file = Files.writeString(source.resolve("PluginProvider.java"), PLUGIN);
-    Files.writeString(
-        services.resolve("io.unifiedcache.api.store.CacheStoreProvider"),
-        "plugin.PluginProvider\n");
-    tool(
-        "javac",
-        "--module-path",
-        Distribution.LIB.toString(),
-        "--add-modules",
-        "io.unifiedcache.api",
-        "-d",
-        classes.toString(),
-        file.toString());
-    tool(
-        "jar",
-        "--create",
-        "--file",
-        plugins.resolve("plugin-1.0.jar").toString(),
-        "-C",
-        classes.toString(),
-        ".");
+    PluginJar.install(scratch, plugins.resolve("plugin-1.0.jar"), "plugin", /* asModule= */ false);
     return plugins;
-  }
-
-  private static void tool(String name, String... arguments) {
-    ToolProvider tool = ToolProvider.findFirst(name).orElseThrow();
-    assertThat(tool.run(System.out, System.err, arguments)).as(name).isZero();
   }
 }

@@ -52,9 +52,9 @@ class LauncherIT {
         builder(scratch, Distribution.ROOT.resolve("unified-cache"), "--version");
     builder.environment().put("UNIFIED_CACHE_PLUGINS", missing);
     ChildJvm command = ChildJvm.run(scratch, builder);
-    assertThat(command.status()).isEqualTo(2);
+    assertThat(command.status()).isEqualTo(3);
     assertThat(command.errors())
-        .containsExactly("unified-cache: UNIFIED_CACHE_PLUGINS is no folder: " + missing);
+        .containsExactly("unified-cache: UNIFIED_CACHE_PLUGINS is no directory: " + missing);
   }
 
   @Test

@@ -93,13 +93,25 @@ final class OtherProcess implements AutoCloseable {
     if (libraries != null && !libraries.isEmpty()) {
       command.add("-Djava.library.path=" + libraries);
     }
-    command.addAll(
-        List.of(
-            "-cp",
-            classPath(subject.provider().getClass()),
-            StoreServer.class.getName(),
-            "--backend",
-            subject.name()));
+    Module own = StoreServer.class.getModule();
+    if (own.isNamed()) {
+      // Modules of plug-ins need ours, and may need any of the JDK.
+      command.addAll(
+          List.of(
+              "--module-path",
+              System.getProperty("jdk.module.path", ""),
+              "--add-modules",
+              "ALL-DEFAULT",
+              "-m",
+              own.getName() + "/" + StoreServer.class.getName()));
+    } else {
+      command.addAll(
+          List.of("-cp", classPath(subject.provider().getClass()), StoreServer.class.getName()));
+    }
+    command.addAll(List.of("--backend", subject.name()));
+    for (Path plugins : subject.backends().plugins()) {
+      command.addAll(List.of("--plugins", plugins.toString()));
+    }
     return new ProcessBuilder(command);
   }
 

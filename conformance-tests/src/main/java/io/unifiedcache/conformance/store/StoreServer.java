@@ -12,6 +12,7 @@ import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.conformance.run.Content;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.subject.StoreUnderTest;
+import io.unifiedcache.linker.Backends;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -20,6 +21,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -54,18 +56,24 @@ public final class StoreServer {
 
   /**
    * Opens the backend that the arguments name, {@code --backend NAME}, with the settings that are
-   * the first line of the standard input, and serves it.
+   * the first line of the standard input, and serves it. Each {@code --plugins DIRECTORY} after
+   * that is searched for it, too.
    */
   public static void main(String[] arguments) {
-    if (arguments.length != 2 || !arguments[0].equals("--backend")) {
+    if (arguments.length < 2 || !arguments[0].equals("--backend")) {
       throw new IllegalArgumentException("--backend NAME is asked for");
+    }
+    Backends backends = Backends.discover();
+    for (int i = 2; i + 1 < arguments.length && arguments[i].equals("--plugins"); i += 2) {
+      backends = backends.withPlugins(Path.of(arguments[i + 1]));
     }
     PrintStream out = takeOut();
     say(out, STARTED);
     BufferedReader in = in();
     CacheStore store;
     try {
-      StoreUnderTest subject = StoreUnderTest.named(arguments[1], settings(in.readLine()));
+      StoreUnderTest subject =
+          StoreUnderTest.named(arguments[1], settings(in.readLine())).among(backends);
       store = subject.open(instance(arguments[1]));
     } catch (CacheException e) {
       say(out, NOT_OPENED + " " + e.getMessage());

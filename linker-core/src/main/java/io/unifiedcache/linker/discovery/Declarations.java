@@ -43,6 +43,8 @@ final class Declarations {
 
   private final Map<String, Declaration> byProvider = new LinkedHashMap<>();
 
+  private int count;
+
   /** Where each service file is, by its URL. */
   private final Map<String, String> originByFile = new LinkedHashMap<>();
 
@@ -55,18 +57,24 @@ final class Declarations {
     if (!seen.add(layer)) {
       return;
     }
+    addModulesOf(layer);
+    for (ModuleLayer parent : layer.parents()) {
+      add(parent, seen);
+    }
+  }
+
+  /** Adds the modules of a layer alone. */
+  void addModulesOf(ModuleLayer layer) {
     for (Module module : layer.modules()) {
       for (ModuleDescriptor.Provides provides : module.getDescriptor().provides()) {
         if (provides.service().equals(SERVICE)) {
           for (String provider : provides.providers()) {
+            count++;
             byProvider.putIfAbsent(
                 provider, new Declaration(origin(module), () -> Class.forName(module, provider)));
           }
         }
       }
-    }
-    for (ModuleLayer parent : layer.parents()) {
-      add(parent, seen);
     }
   }
 
@@ -85,6 +93,7 @@ final class Declarations {
   private void add(URL file, ClassLoader loader) throws IOException {
     URLConnection connection = file.openConnection();
     connection.setUseCaches(false);
+    count++;
     originByFile.put(file.toString(), origin(file));
     try (InputStream in = connection.getInputStream()) {
       String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -92,6 +101,7 @@ final class Declarations {
         int comment = line.indexOf('#');
         String provider = (comment < 0 ? line : line.substring(0, comment)).strip();
         if (CLASS_NAME.matcher(provider).matches()) {
+          count++;
           byProvider.putIfAbsent(
               provider,
               new Declaration(
@@ -99,6 +109,11 @@ final class Declarations {
         }
       }
     }
+  }
+
+  /** Returns how often a provider was declared, by whom and wherever, and service files. */
+  int count() {
+    return count;
   }
 
   /** Returns what was declared, by the name of the provider's class. */

@@ -2,16 +2,19 @@ package io.unifiedcache.linker.discovery;
 
 import io.unifiedcache.api.store.CacheStoreProvider;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.Spliterator;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A search for providers that goes on past those that cannot be loaded.
@@ -21,7 +24,8 @@ import java.util.regex.Pattern;
 public final class ProviderSearch {
   private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9-]*");
 
-  private static final String UNNAMED = "an unnamed provider";
+  /** Stands for the name of a provider that is not known. */
+  static final String UNNAMED = "an unnamed provider";
 
   /** Receives what is found, in the order in which it is found. */
   public interface Listener {
@@ -82,6 +86,23 @@ public final class ProviderSearch {
     search.run();
   }
 
+  /**
+   * Searches a plug-in.
+   *
+   * @param loader its class loader, above which there are no providers
+   * @param layer the layer of its modules, if it has modules
+   * @return how many providers the listener was told of
+   */
+  static int searchPlugin(ClassLoader loader, @Nullable ModuleLayer layer, Listener listener) {
+    ProviderSearch search = new ProviderSearch(listener);
+    if (layer != null) {
+      search.declarations.addModulesOf(layer);
+    }
+    search.add(loader);
+    search.run();
+    return search.settled.size() + search.unattributed.size();
+  }
+
   private void add(ModuleLayer layer) {
     declarations.add(layer);
     loaders.add(ServiceLoader.load(layer, CacheStoreProvider.class));
@@ -106,19 +127,15 @@ public final class ProviderSearch {
   private void walk(ServiceLoader<CacheStoreProvider> loader) {
     Spliterator<ServiceLoader.Provider<CacheStoreProvider>> providers =
         loader.stream().spliterator();
-    String lastError = "";
-    while (true) {
+    int failures = 0;
+    // Each declaration fails once at most; a loader that fails more often does not get past one.
+    while (failures <= declarations.count()) {
       try {
         if (!providers.tryAdvance(this::take)) {
           return;
         }
-        lastError = "";
       } catch (ServiceConfigurationError | LinkageError | RuntimeException e) {
-        if (e.toString().equals(lastError)) {
-          // The loader does not get past it.
-          return;
-        }
-        lastError = e.toString();
+        failures++;
         lookupFailed(e);
       }
     }
@@ -147,6 +164,8 @@ public final class ProviderSearch {
     String name;
     try {
       name = instance.name();
+      requireNoNull("options", instance.options());
+      requireNoNull("capabilities", instance.capabilities());
     } catch (RuntimeException | Error e) {
       // Errors, too: whatever a stranger's code throws must not hide the others.
       broken(type, origin, e);
@@ -166,6 +185,12 @@ public final class ProviderSearch {
     listener.found(name, instance, origin);
   }
 
+  private static void requireNoNull(String what, @Nullable Collection<?> answer) {
+    if (answer == null || answer.stream().anyMatch(Objects::isNull)) {
+      throw new IllegalArgumentException("its " + what + " are null, or one of them is");
+    }
+  }
+
   private void lookupFailed(Throwable reason) {
     // Other errors name what the provider misses, not the provider.
     Optional<String> provider =
@@ -177,11 +202,11 @@ public final class ProviderSearch {
         () -> unattributed.put(reason.toString(), reason));
   }
 
-  /** Finds the reason for a provider that was declared and of which nothing was heard. */
+  /**
+   * Finds the reason for a provider that was declared and of which nothing was heard, and for an
+   * error that does not say which it is about, though another of the same provider did.
+   */
   private void explain(String provider, Declarations.Declaration declaration) {
-    if (settled.contains(provider)) {
-      return;
-    }
     try {
       declaration.loading().attempt();
     } catch (ClassNotFoundException | LinkageError | RuntimeException e) {

@@ -1,0 +1,58 @@
+"""Checks by name which tests a run of Maven has skipped.
+
+    skipped.py without|with LIST FOLDER
+
+LIST names classes of tests, each on a line after the optional part that it needs. After a run without
+the parts each of them has skipped tests, and after a run with them none has. What other classes skip,
+such as what root alone can do, is told.
+"""
+
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+
+def read_list(path):
+    classes = {}
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line and not line.startswith("#"):
+            part, name = line.split()
+            classes[name] = part
+    return classes
+
+
+def read_reports(folder):
+    """Returns the numbers of tests and of skipped ones, by class."""
+    run = {}
+    for kind in ("surefire", "failsafe"):
+        for report in pathlib.Path(folder).glob(f"**/target/{kind}-reports/TEST-*.xml"):
+            for test in xml.parse(report).getroot().iter("testcase"):
+                # A class within a class has its outer one's name first.
+                name = test.get("classname").split(".")[-1].split("$")[0]
+                tests, skipped = run.get(name, (0, 0))
+                run[name] = (tests + 1, skipped + (test.find("skipped") is not None))
+    return run
+
+
+def main(mode, list_path, folder):
+    optional, run = read_list(list_path), read_reports(folder)
+    wrong = []
+    for name, part in sorted(optional.items()):
+        tests, skipped = run.get(name, (0, 0))
+        print(f"ci: {name} ({part}): {skipped} of {tests} tests skipped")
+        if tests == 0:
+            wrong.append(f"{name} was not run at all")
+        elif mode == "without" and skipped == 0:
+            wrong.append(f"{name} skipped nothing without {part}: it was in sight, or is not needed")
+        elif mode == "with" and skipped > 0:
+            wrong.append(f"{name} skipped {skipped} of {tests} tests although {part} is demanded")
+    for name, (tests, skipped) in sorted(run.items()):
+        if skipped > 0 and name not in optional:
+            print(f"ci: {name} (not in {list_path}): {skipped} of {tests} tests skipped")
+    for sentence in wrong:
+        print("ci: " + sentence, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
