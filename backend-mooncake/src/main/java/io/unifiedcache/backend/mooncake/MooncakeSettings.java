@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A value is what was set; else what Mooncake's JSON file says under the same name; else what
  * the environment says in one of Mooncake's or SGLang's variables; else the default. An empty
- * variable says nothing.
+ * variable says nothing. Of the name of this host the environment says more than the file, which
+ * the processes of several hosts share.
  *
  * @param choice which client to load
  * @param python the interpreter whose Mooncake to use, or null for the usual one
@@ -212,6 +213,9 @@ record MooncakeSettings(
           LEASE,
           QUARANTINE);
 
+  /** What SGLang takes for true. */
+  private static final Set<String> STANDALONE = Set.of("true", "1", "yes", "on");
+
   private static final List<String> CONFIG_VARIABLES =
       List.of("MOONCAKE_CONFIG_PATH", "SGLANG_HICACHE_MOONCAKE_CONFIG_PATH");
 
@@ -231,7 +235,10 @@ record MooncakeSettings(
     }
     String metadataServer = sources.get(METADATA_SERVER, "MOONCAKE_TE_META_DATA_SERVER");
     String localHostname =
-        sources.find(LOCAL_HOSTNAME, "MOONCAKE_LOCAL_HOSTNAME", "LOCAL_HOSTNAME").orElse("");
+        sources
+            .findBeforeFile(LOCAL_HOSTNAME, "MOONCAKE_LOCAL_HOSTNAME", "LOCAL_HOSTNAME")
+            .orElse("");
+    sources.refuseStandalone();
     String protocol = sources.get(PROTOCOL, "MOONCAKE_PROTOCOL");
     String deviceName = sources.get(DEVICE_NAME, "MOONCAKE_DEVICE");
     ByteSize segment = sources.get(GLOBAL_SEGMENT_SIZE, "MOONCAKE_GLOBAL_SEGMENT_SIZE");
@@ -348,13 +355,37 @@ record MooncakeSettings(
         // A map of devices by rank is passed on as it is.
         return parse(option, element.toString(), where);
       }
+      return inVariables(option, variables).or(option::defaultValue);
+    }
+
+    /** Finds a value of which the environment says more than the file that processes share. */
+    <T> Optional<T> findBeforeFile(Option<T> option, String... variables) {
+      return settings.isSet(option)
+          ? settings.find(option)
+          : inVariables(option, variables).or(() -> find(option));
+    }
+
+    private <T> Optional<T> inVariables(Option<T> option, String... variables) {
       for (String variable : variables) {
         String value = environment.get(variable);
         if (value != null && !value.isBlank()) {
           return parse(option, value, "in the variable " + variable);
         }
       }
-      return option.defaultValue();
+      return Optional.empty();
+    }
+
+    /** Refuses a file of SGLang's that asks for a client in another process. */
+    void refuseStandalone() {
+      JsonElement standalone = json.get("standalone_storage");
+      if (standalone != null
+          && standalone.isJsonPrimitive()
+          && STANDALONE.contains(standalone.getAsString().toLowerCase(Locale.ROOT))) {
+        problems.add(
+            "standalone_storage in the file %s: a client in another process is not supported;"
+                    .formatted(file)
+                + " set it to false, so that this process joins the cluster itself");
+      }
     }
 
     private <T> Optional<T> parse(Option<T> option, String text, String where) {

@@ -188,6 +188,38 @@ class MooncakeSettingsTest {
     assertThat(tried).isGreaterThanOrEqualTo(12);
   }
 
+  @Test
+  void localHostname_environmentBeatsTheFileThatHostsShare() throws IOException {
+    Path file =
+        Files.writeString(
+            folder.resolve("shared.json"),
+            "{\"master_server_address\": \"m:1\", \"local_hostname\": \"of-the-file\"}");
+    Map<String, String> settings = Map.of("config", file.toString());
+    assertThat(localHostname(settings, Map.of("OTHER", "x"))).isEqualTo("of-the-file");
+    assertThat(localHostname(settings, Map.of("LOCAL_HOSTNAME", "mine"))).isEqualTo("mine");
+    assertThat(
+            localHostname(
+                Map.of("config", file.toString(), "local_hostname", "set"),
+                Map.of("LOCAL_HOSTNAME", "mine")))
+        .isEqualTo("set");
+  }
+
+  private static String localHostname(
+      Map<String, String> settings, Map<String, String> environment) {
+    return ScriptedStore.settings(settings, environment).setup().localHostname();
+  }
+
+  @Test
+  void standaloneClient_isRefusedByName() throws IOException {
+    Path file = folder.resolve("standalone.json");
+    Map<String, String> settings = Map.of("config", file.toString());
+    Files.writeString(file, "{\"standalone_storage\": true}");
+    assertThatThrownBy(() -> ScriptedStore.settings(settings, Map.of()))
+        .hasMessageContainingAll("standalone_storage in the file " + file, "not supported");
+    Files.writeString(file, "{\"standalone_storage\": false}");
+    assertThat(ScriptedStore.settings(settings, Map.of()).setup().localHostname()).isEmpty();
+  }
+
   /** Returns a value that a setting takes, which is not its default. */
   private String valueOf(String setting, String number) throws IOException {
     return switch (setting) {
