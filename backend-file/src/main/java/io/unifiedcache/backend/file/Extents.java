@@ -101,6 +101,22 @@ final class Extents {
     }
   }
 
+  /** Places nothing in a segment that nothing is in, until {@link #reopen}. */
+  void withhold(int segment) {
+    Owned owned = segments.get(segment);
+    if (owned != null) {
+      List.copyOf(owned.free.values()).forEach(run -> remove(owned, run));
+    }
+  }
+
+  /** Places objects again in a segment that was withheld. */
+  void reopen(int segment) {
+    Owned owned = segments.get(segment);
+    if (owned != null && owned.takenBytes == 0 && owned.free.isEmpty()) {
+      insert(owned, segment, 0, owned.usable, ++clock);
+    }
+  }
+
   /** Tells whether this process owns the segment. */
   boolean owns(int segment) {
     return segments.containsKey(segment);

@@ -87,6 +87,7 @@ final class FileEngine {
             space.dropLost();
             space.takeOver();
             deleteLeftovers();
+            boolean unused = log.keepRoom();
             begun = true;
           }
           space.keepWithin(tuning.capacity(), tuning.flush());
@@ -97,10 +98,18 @@ final class FileEngine {
     for (String name : disk.names(root)) {
       int segment = FileNames.asSegment(name);
       long number = FileNames.asLog(name);
-      if (name.endsWith(FileNames.TEMPORARY)
-          || (segment >= 0 && !index.segments().containsKey(segment))
-          || (number >= 0 && log.isOld(number))) {
+      if (name.endsWith(FileNames.TEMPORARY)) {
         disk.delete(root.resolve(name));
+      } else if (number >= 0) {
+        log.deleteOld(number);
+      } else if (segment >= 0 && !index.segments().containsKey(segment)) {
+        // Of a number that the log knows it says that it is gone; what was never named is empty.
+        if (segment < index.nextSegment() || segments.size(segment) == 0) {
+          disk.delete(root.resolve(name));
+        } else {
+          log.setAside(name);
+          index.useNumber(segment);
+        }
       }
     }
   }
@@ -116,6 +125,13 @@ final class FileEngine {
   /** Learns what others have changed. */
   void catchUp() throws IOException {
     log.catchUp();
+  }
+
+  /**
+   * Makes what others may have been told of survive a loss of power, should that not be certain.
+   */
+  void prove(Job job) throws IOException, LateException {
+    log.prove(job);
   }
 
   /** What was seen of a store that was asked to show that it works. */
@@ -307,6 +323,7 @@ final class FileEngine {
             size,
             (int) Instant.now().getEpochSecond());
     object.know(blockBytes, new int[(int) ExtentHeader.sums(size, blockBytes)]);
+    object.failures = segments.failures(place.segment());
     return object;
   }
 
@@ -350,7 +367,15 @@ final class FileEngine {
       Set<Integer> written = new HashSet<>();
       objects.forEach(object -> written.add(object.segment));
       for (int segment : written) {
-        segments.file(segment).force();
+        segments.force(segment);
+      }
+      for (StoredObject object : objects) {
+        if (segments.failures(object.segment) != object.failures) {
+          throw new IOException(
+              "bytes of "
+                  + FileNames.segment(object.segment)
+                  + " were lost on their way to the disk, and have to be written again");
+        }
       }
     }
     Published[] outcome = new Published[objects.size()];
@@ -385,12 +410,20 @@ final class FileEngine {
           () -> {
             entries.subList(0, evictions).forEach(index::apply);
             // From the last to the first, so that the first is the one used last.
-            for (StoredObject object : added.reversed()) {
+            for (StoredObject object : added) {
               object.published = true;
               object.own = true;
-              index.add(object);
             }
+            added.reversed().forEach(index::add);
           });
+    } catch (IOException | RuntimeException | Error e) {
+      state.lock();
+      try {
+        index.doubt(added);
+      } finally {
+        state.unlock();
+      }
+      throw e;
     } finally {
       state.lock();
       try {
@@ -421,12 +454,17 @@ final class FileEngine {
       Published[] outcome,
       Tuning tuning,
       List<StoredObject> victims,
-      List<StoredObject> added) {
+      List<StoredObject> added)
+      throws IOException {
     Set<ObjectKey> keys = new HashSet<>();
     long bytes = index.liveBytes() + index.lingeringBytes();
     StoredObject next = index.oldest();
     for (int i = 0; i < outcome.length; i++) {
       StoredObject object = objects.get(i);
+      if (!extents.owns(object.segment)) {
+        throw new IOException(
+            FileNames.segment(object.segment) + " has been given to another process meanwhile");
+      }
       extents.wrote(object.segment, object.end());
       StoredObject there = index.find(object.key);
       if (there != null || !keys.add(object.key)) {

@@ -11,7 +11,21 @@ final class FileNames {
   private static final Pattern LOG = Pattern.compile("index-([0-9]{10,18})\\.log");
   private static final Pattern SEGMENT = Pattern.compile("segment-([0-9]{6,9})");
 
+  private static final Pattern SET_ASIDE =
+      Pattern.compile("damaged-(index-[0-9]{10,18}\\.log|segment-[0-9]{6,9})");
+
   private FileNames() {}
+
+  /** Returns the name under which a log or a segment is kept that no store reads any more. */
+  static String setAside(String name) {
+    return "damaged-" + name;
+  }
+
+  /** Returns the name that a file had before it was set aside; the name itself if it was not. */
+  static String beforeSetAside(String name) {
+    Matcher matcher = SET_ASIDE.matcher(name);
+    return matcher.matches() ? matcher.group(1) : name;
+  }
 
   static String log(long number) {
     return String.format(Locale.ROOT, "index-%010d.log", number);

@@ -105,7 +105,11 @@ public final class FileStoreProvider implements CacheStoreProvider {
           .withDefault(Durability.NONE);
 
   static final Option<Boolean> CHECKSUM =
-      Option.bool("checksum", "Whether objects are held against checksums whenever they are read.")
+      Option.bool(
+              "checksum",
+              "Whether objects are compared with checksums whenever they are read. Without them,"
+                  + " and without durability=flush, a loss of power can leave wrong bytes that are"
+                  + " taken for right: clear the store after one.")
           .withDefault(true);
 
   static final Option<Long> IO_THREADS =

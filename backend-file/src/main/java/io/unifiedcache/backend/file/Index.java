@@ -31,6 +31,12 @@ final class Index {
   private final Extents extents;
   private final long self;
 
+  /** Objects that were to be published, of which it is not known whether the log names them. */
+  private final Map<Long, StoredObject> inDoubt = new HashMap<>();
+
+  /** Segments of lower numbers have been used. */
+  private int nextSegment = 1;
+
   private long liveBytes;
   private long lingeringBytes;
   private long keyBytes;
@@ -100,7 +106,7 @@ final class Index {
   void apply(LogEntry entry) {
     switch (entry) {
       case LogEntry.Put put ->
-          addForeign(
+          addRead(
               new StoredObject(
                   put.key(),
                   put.generation(),
@@ -125,6 +131,7 @@ final class Index {
       }
       case LogEntry.Segment segment -> {
         segments.put(segment.segment(), new Segment(segment.bytes(), segment.writer()));
+        useNumber(segment.segment());
         if (segment.writer() != self) {
           extents.drop(segment.segment());
         }
@@ -138,6 +145,7 @@ final class Index {
           }
         }
       }
+      case LogEntry.NextSegment next -> useNumber(next.segment() - 1);
       case LogEntry.Touch touch -> {
         StoredObject object = live.get(touch.key());
         if (object != null) {
@@ -149,6 +157,38 @@ final class Index {
         // Says nothing about objects.
       }
     }
+  }
+
+  /** Returns the lowest number that no segment has ever had. */
+  int nextSegment() {
+    return nextSegment;
+  }
+
+  /** Lets no other segment have this number. */
+  void useNumber(int segment) {
+    nextSegment = Math.max(nextSegment, segment + 1);
+  }
+
+  /**
+   * Keeps the extents of objects whose publishing has failed, until the log has been read to its
+   * end: it may name them all the same.
+   */
+  void doubt(List<StoredObject> objects) {
+    for (StoredObject object : objects) {
+      object.published = true;
+      object.own = true;
+      if (!object.live) {
+        inDoubt.put(object.generation, object);
+      }
+    }
+  }
+
+  /** Gives back the extents of objects that the log, read to its end, does not name. */
+  void settleDoubts() {
+    inDoubt
+        .values()
+        .forEach(object -> extents.release(object.segment, object.offset, object.extentBytes()));
+    inDoubt.clear();
   }
 
   /** Adds an object that can be found from now on. */
@@ -166,8 +206,11 @@ final class Index {
   }
 
   /** Adds an object of which a log tells; one that overlaps with what is here is none. */
-  private void addForeign(StoredObject object) {
-    if (!extents.owns(object.segment)
+  private void addRead(StoredObject object) {
+    StoredObject doubted = inDoubt.remove(object.generation);
+    if (doubted != null) {
+      add(doubted);
+    } else if (!extents.owns(object.segment)
         || extents.take(object.segment, object.offset, object.extentBytes())) {
       add(object);
     }
@@ -212,13 +255,14 @@ final class Index {
       object.newer = null;
       StoredObject here = live.get(object.key);
       if (here == null) {
-        addForeign(object);
+        addRead(object);
       } else {
         recency.remove(here);
         recency.add(here);
       }
       object = next;
     }
+    useNumber(other.nextSegment - 1);
     segments.keySet().removeIf(segment -> !other.segments.containsKey(segment));
     other.segments.forEach(
         (number, segment) ->
@@ -255,7 +299,8 @@ final class Index {
 
   /** Returns all that a log has to say for an equal index. */
   List<LogEntry> snapshot() {
-    List<LogEntry> entries = new ArrayList<>(segments.size() + live.size());
+    List<LogEntry> entries = new ArrayList<>(1 + segments.size() + live.size());
+    entries.add(new LogEntry.NextSegment(nextSegment));
     segments.forEach(
         (number, segment) ->
             entries.add(new LogEntry.Segment(number, segment.bytes(), segment.writer())));

@@ -171,11 +171,17 @@ final class IndexLog implements Closeable {
       int read = chunk.limit();
       List<LogEntry> entries;
       while ((entries = LogFrame.read(chunk, number, position)) != null) {
-        to.accept(entries);
-        position = begin + chunk.position();
-        if (entries.getLast() instanceof LogEntry.Continued) {
+        if (entries.getLast() instanceof LogEntry.Continued next) {
+          if (next.log() <= number) {
+            // Nobody writes this: to follow it would never end.
+            return End.TORN;
+          }
+          // Not passed until the next log is in use, so that callers do not take this one for read.
+          to.accept(entries);
           return End.CONTINUED;
         }
+        to.accept(entries);
+        position = begin + chunk.position();
       }
       if (position == begin) {
         if (begin + read >= length || chunk.capacity() >= LogFrame.MOST_BYTES + 8) {
@@ -194,8 +200,8 @@ final class IndexLog implements Closeable {
   }
 
   /**
-   * Adds entries at the end, which has been read. If it fails, nothing was added, or {@link #read}
-   * finds a torn end.
+   * Adds entries at the end, which has been read. If it fails, it has to be {@link #read} whether
+   * they were added: nothing may be, or a torn frame, or all.
    *
    * @return where they end; {@link #skipTo} it once they are applied, and not before, so that
    *     {@link #hasGrown} holds back whoever would miss them
@@ -210,9 +216,9 @@ final class IndexLog implements Closeable {
     long end = position + frames.remaining();
     try {
       file.writeFully(frames, position);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | Error e) {
       try {
-        // No reader has gone beyond: the frame was never whole.
+        // A reader that has gone beyond, should the frame be whole, reads everything anew.
         file.truncate(position);
       } catch (IOException second) {
         e.addSuppressed(second);
@@ -220,6 +226,11 @@ final class IndexLog implements Closeable {
       throw e;
     }
     return end;
+  }
+
+  /** Returns whether nothing is behind the frames that were read, as after a failed append. */
+  boolean isCutBack() throws IOException {
+    return file.length() == position;
   }
 
   /** Makes what was added survive a loss of power. */

@@ -47,6 +47,9 @@ sealed interface LogEntry {
   /** A segment file, and whatever was in it, is gone. */
   record Gone(int segment) implements LogEntry {}
 
+  /** Segments of lower numbers have been used: those that are not named are gone. */
+  record NextSegment(int segment) implements LogEntry {}
+
   /** An object was used lately. */
   record Touch(ObjectKey key) implements LogEntry {}
 
@@ -61,6 +64,7 @@ sealed interface LogEntry {
   byte GONE = 6;
   byte TOUCH = 7;
   byte CONTINUED = 8;
+  byte NEXT_SEGMENT = 9;
 
   /** No entry is larger. */
   int MOST_BYTES = 64 + Limits.KEY_BYTES;
@@ -88,6 +92,7 @@ sealed interface LogEntry {
               .putLong(segment.bytes)
               .putLong(segment.writer);
       case Gone gone -> target.put(GONE).putInt(gone.segment);
+      case NextSegment next -> target.put(NEXT_SEGMENT).putInt(next.segment);
       case Touch touch -> {
         target.put(TOUCH);
         write(target, touch.key.value());
@@ -122,7 +127,7 @@ sealed interface LogEntry {
           return null;
         }
         boolean legal =
-            segment >= 0
+            Segments.isNumber(segment)
                 && offset >= 0
                 && offset % ExtentHeader.GRANULE == 0
                 && headerBytes > 0
@@ -147,12 +152,19 @@ sealed interface LogEntry {
       }
       case SEGMENT -> {
         Segment segment = new Segment(source.getInt(), source.getLong(), source.getLong());
-        return segment.segment >= 0 && segment.bytes > 0 && segment.bytes <= Segments.MOST_BYTES
+        return Segments.isNumber(segment.segment)
+                && segment.bytes > 0
+                && segment.bytes <= Segments.MOST_BYTES
             ? segment
             : null;
       }
       case GONE -> {
-        return new Gone(source.getInt());
+        Gone gone = new Gone(source.getInt());
+        return Segments.isNumber(gone.segment) ? gone : null;
+      }
+      case NEXT_SEGMENT -> {
+        NextSegment next = new NextSegment(source.getInt());
+        return next.segment > 0 && Segments.isNumber(next.segment - 1) ? next : null;
       }
       case TOUCH -> {
         String key = readText(source);

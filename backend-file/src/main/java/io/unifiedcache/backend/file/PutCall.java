@@ -47,6 +47,9 @@ final class PutCall {
     List<ObjectCopy> waiting = copies;
     try {
       engine.catchUp();
+      if (tuning.flush()) {
+        engine.prove(job);
+      }
       engine.spareDisk(copies.stream().mapToLong(ObjectCopy::size).sum(), tuning);
       while (!waiting.isEmpty()) {
         waiting = place(waiting);

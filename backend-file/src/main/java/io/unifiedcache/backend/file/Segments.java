@@ -11,10 +11,15 @@ final class Segments implements Closeable {
   /** No segment is larger. */
   static final long MOST_BYTES = 1L << 50;
 
+  private static final int MAX_NUMBER = 999_999_999;
+
   private final Disk disk;
   private final Path root;
   private final Disk.Access access;
   private final Map<Integer, DiskFile> open = new ConcurrentHashMap<>();
+
+  /** How often each segment could not be forced. */
+  private final Map<Integer, Integer> failures = new ConcurrentHashMap<>();
 
   /**
    * Creates the files of a store, none of which is open.
@@ -33,10 +38,45 @@ final class Segments implements Closeable {
     return file != null ? file : open(segment, access);
   }
 
-  /** Makes a segment. */
+  /** Returns whether a segment can have this number. */
+  static boolean isNumber(int number) {
+    return number >= 0 && number <= MAX_NUMBER;
+  }
+
+  /**
+   * Makes a segment, whose name survives a loss of power; none of this number has ever been there.
+   */
   void create(int segment) throws IOException {
-    disk.delete(path(segment));
-    open(segment, Disk.Access.CREATE);
+    try {
+      open(segment, Disk.Access.CREATE);
+      disk.forceNames(root);
+    } catch (IOException | RuntimeException | Error e) {
+      try {
+        delete(segment);
+      } catch (IOException second) {
+        e.addSuppressed(second);
+      }
+      throw e;
+    }
+  }
+
+  /**
+   * Makes what was written to a segment survive a loss of power. Where that fails, the operating
+   * system may have dropped bytes of all writers since, and says so only once: what was written to
+   * the segment before has to be written again, as {@link #failures} tells.
+   */
+  void force(int segment) throws IOException {
+    try {
+      file(segment).force();
+    } catch (IOException | RuntimeException | Error e) {
+      failures.merge(segment, 1, Integer::sum);
+      throw e;
+    }
+  }
+
+  /** Returns how often a segment could not be forced. */
+  int failures(int segment) {
+    return failures.getOrDefault(segment, 0);
   }
 
   /** Returns the size of the file of a segment, or -1 if there is none. */

@@ -52,6 +52,25 @@ final class SharedLog implements Closeable {
 
   private volatile IndexLog log;
 
+  private final LogReserve reserve;
+
+  /**
+   * Whether the log could not be forced: what it says may be lost with the power, and to force it
+   * once more proves nothing, since the operating system drops what it could not write.
+   */
+  private volatile boolean isUnforced;
+
+  /** Old logs of which it is not certain that they are gone, or left, after a loss of power. */
+  private final Set<Long> leftInDoubt = new TreeSet<>();
+
+  /**
+   * How many frames that give room back were applied, and how many of these are certain to survive
+   * a loss of power. Guarded by {@code state}.
+   */
+  private long removals;
+
+  private long forcedRemovals;
+
   /** Where the log is shortened next at the earliest, since that has failed before. */
   private long compactAt;
 
@@ -83,6 +102,7 @@ final class SharedLog implements Closeable {
     this.segments = segments;
     this.index = index;
     this.state = state;
+    reserve = new LogReserve(disk, root);
     store = folder.store();
     if (!create) {
       log = findAmongWriters();
@@ -115,7 +135,11 @@ final class SharedLog implements Closeable {
     if (found != null) {
       return found;
     }
-    long number = 1 + logs().stream().reduce((a, b) -> b).orElse(0L);
+    setAsideAll();
+    long number = 1;
+    for (String name : disk.names(root)) {
+      number = Math.max(number, 1 + FileNames.asLog(FileNames.beforeSetAside(name)));
+    }
     Path path = root.resolve(FileNames.log(number));
     IndexLog.write(disk, path, number, store, index.snapshot().iterator(), /* flush= */ true);
     disk.forceNames(root);
@@ -124,6 +148,48 @@ final class SharedLog implements Closeable {
       throw new IOException("the index log " + path + " is not what was just written");
     }
     return begun;
+  }
+
+  /**
+   * Keeps the files of a store none of whose logs can be read, so that what is in its segments is
+   * not lost for good.
+   */
+  private void setAsideAll() throws IOException {
+    int segments = 0;
+    for (String name : disk.names(root)) {
+      int segment = FileNames.asSegment(FileNames.beforeSetAside(name));
+      state.lock();
+      try {
+        index.useNumber(segment);
+      } finally {
+        state.unlock();
+      }
+      if (FileNames.asSegment(name) >= 0 && disk.size(root.resolve(name)) > 0) {
+        setAside(name);
+        segments++;
+      } else if (FileNames.asLog(name) >= 0 && disk.size(root.resolve(name)) > 0) {
+        setAside(name);
+      }
+    }
+    if (segments > 0) {
+      LOG.error(
+          "no index log of {} can be read, so that it is not known what is in its {} segments: they"
+              + " are kept as {}* and no store reads them",
+          root,
+          segments,
+          FileNames.setAside("segment-"));
+    }
+  }
+
+  /**
+   * Keeps a file that cannot be understood out of the way; called by a {@link Change}.
+   *
+   * @param name the name of a log or a segment
+   */
+  void setAside(String name) throws IOException {
+    String aside = FileNames.setAside(name);
+    LOG.error("{} of {} cannot be understood, and is kept as {}", name, root, aside);
+    disk.move(root.resolve(name), root.resolve(aside));
   }
 
   /** Returns the lowest log that is right: a higher one was begun and never taken into use. */
@@ -204,6 +270,7 @@ final class SharedLog implements Closeable {
     List<Integer> gone = new ArrayList<>();
     state.lock();
     try {
+      removals += givesRoom(entries) ? 1 : 0;
       for (LogEntry entry : entries) {
         index.apply(entry);
         switch (entry) {
@@ -243,6 +310,7 @@ final class SharedLog implements Closeable {
   private void use(IndexLog next) throws IOException {
     IndexLog before = log;
     log = next;
+    isUnforced &= next.number() == before.number();
     before.close();
   }
 
@@ -259,6 +327,7 @@ final class SharedLog implements Closeable {
         state.lock();
         try {
           index.become(fresh);
+          removals++;
         } finally {
           state.unlock();
         }
@@ -314,18 +383,21 @@ final class SharedLog implements Closeable {
    * @param applying makes the same changes to the index of this process, with its lock held
    */
   void change(List<LogEntry> entries, boolean flush, Runnable applying) throws IOException {
-    long end = log.append(entries);
+    long end = append(entries);
     IOException unforced = null;
-    try {
-      if (flush) {
-        log.force();
+    if (flush) {
+      try {
+        force();
+      } catch (IOException e) {
+        // Others may have read it by now: it holds, but it is not certain that it will last.
+        unforced = e;
       }
-    } catch (IOException e) {
-      // Others may have read it by now: it holds, but nobody knows whether it will last.
-      unforced = e;
     }
     state.lock();
     try {
+      if (givesRoom(entries) && (!flush || unforced != null)) {
+        removals++;
+      }
       applying.run();
     } finally {
       state.unlock();
@@ -334,6 +406,95 @@ final class SharedLog implements Closeable {
     if (unforced != null) {
       throw unforced;
     }
+  }
+
+  private long append(List<LogEntry> entries) throws IOException {
+    try {
+      return log.append(entries);
+    } catch (IOException e) {
+      if (Failures.isFull(e) && log.isCutBack() && reserve.spend()) {
+        return log.append(entries);
+      }
+      throw e;
+    }
+  }
+
+  private static boolean givesRoom(List<LogEntry> entries) {
+    return entries.stream()
+        .anyMatch(entry -> entry instanceof LogEntry.Remove || entry instanceof LogEntry.Clear);
+  }
+
+  /** Returns whether there is room for what the log has to say on a disk that is full. */
+  boolean keepRoom() {
+    return reserve.keep();
+  }
+
+  private void force() throws IOException {
+    try {
+      log.force();
+    } catch (IOException e) {
+      isUnforced = true;
+      throw e;
+    } catch (RuntimeException | Error e) {
+      isUnforced = true;
+      throw new IOException("the index log cannot be forced to the disk", e);
+    }
+  }
+
+  /**
+   * Returns whether all room that was given back will be free after a loss of power, too; called
+   * with the index locked.
+   */
+  boolean hasForcedRemovals() {
+    return removals == forcedRemovals;
+  }
+
+  /** Makes what gave room back survive a loss of power. */
+  void forceRemovals() throws IOException {
+    long before;
+    state.lock();
+    try {
+      before = removals;
+    } finally {
+      state.unlock();
+    }
+    following.lock();
+    try {
+      if (isUnforced) {
+        throw new IOException("the index log could not be forced to the disk before");
+      }
+      force();
+    } finally {
+      following.unlock();
+    }
+    state.lock();
+    try {
+      forcedRemovals = Math.max(forcedRemovals, before);
+    } finally {
+      state.unlock();
+    }
+  }
+
+  /** Returns whether it is not certain that what the log says survives a loss of power. */
+  private boolean isInDoubt() {
+    return isUnforced || !leftInDoubt.isEmpty();
+  }
+
+  /**
+   * Makes all that the log says survive a loss of power, should that not be certain: what could not
+   * be forced is written anew.
+   */
+  void prove(Job job) throws IOException, LateException {
+    if (isUnforced) {
+      publish(job, () -> {});
+    }
+  }
+
+  private void proveNow() throws IOException {
+    if (isUnforced) {
+      goOver(/* torn= */ false);
+    }
+    forgetLeft();
   }
 
   /** What is done while this process alone may change the index. */
@@ -349,6 +510,10 @@ final class SharedLog implements Closeable {
       following.lock();
       try {
         repairIfTorn();
+        settleDoubts();
+        if (isInDoubt()) {
+          proveNow();
+        }
         change.make();
         if (log.position() > Math.max(compactAt, LOG_SLACK + 2 * index.snapshotBytes())) {
           tryCompact();
@@ -427,11 +592,17 @@ final class SharedLog implements Closeable {
       return;
     }
     LOG.warn("the index log of {} has a torn end, as of a crash, and is written anew", root);
-    IndexLog torn = log;
-    IndexLog next = writeNext();
-    torn.abolish();
-    disk.delete(root.resolve(FileNames.log(torn.number())));
-    use(next);
+    goOver(/* torn= */ true);
+  }
+
+  /** The log has been read to its end. */
+  private void settleDoubts() {
+    state.lock();
+    try {
+      index.settleDoubts();
+    } finally {
+      state.unlock();
+    }
   }
 
   /** Reads the log, and returns whether its end is clean. */
@@ -459,28 +630,69 @@ final class SharedLog implements Closeable {
 
   private void tryCompact() {
     try {
-      compact();
+      goOver(/* torn= */ false);
       compactAt = 0;
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | OutOfMemoryError e) {
       // The log is as good as before, only long.
       compactAt = log.position() + LOG_SLACK;
       LOG.warn("the index log of {} cannot be shortened", root, e);
     }
   }
 
-  /** Leaves a log that has grown too long for one that says no more than it has to. */
-  private void compact() throws IOException {
-    IndexLog full = log;
+  /**
+   * Leaves the log for a new one, which says what is known and no more.
+   *
+   * <p>The lowest log that can be read is the one that all follow. So what says that the old one
+   * was left, or that it is gone, has to survive a loss of power before anything that the new one
+   * says is certain to.
+   *
+   * @param torn whether the old one cannot be added to, so that it is cut to nothing
+   */
+  private void goOver(boolean torn) throws IOException {
+    IndexLog old = log;
     IndexLog next = writeNext();
     try {
-      long end = full.append(List.of(new LogEntry.Continued(next.number(), next.position())));
-      full.skipTo(end);
-    } catch (IOException e) {
+      if (torn) {
+        old.abolish();
+      } else {
+        old.append(List.of(new LogEntry.Continued(next.number(), next.position())));
+      }
+    } catch (IOException | RuntimeException | Error e) {
       next.close();
       throw e;
     }
-    disk.delete(root.resolve(FileNames.log(full.number())));
+    leftInDoubt.add(old.number());
+    try {
+      old.force();
+      leftInDoubt.remove(old.number());
+    } catch (IOException e) {
+      LOG.warn("the index log {} of {} cannot be left for good yet", old.number(), root, e);
+    }
     use(next);
+    state.lock();
+    try {
+      forcedRemovals = removals;
+    } finally {
+      state.unlock();
+    }
+    try {
+      disk.delete(root.resolve(FileNames.log(old.number())));
+      forgetLeft();
+    } catch (IOException e) {
+      LOG.warn("an old index log of {} cannot be deleted yet", root, e);
+    }
+  }
+
+  /** Makes certain that old logs are gone after a loss of power. */
+  private void forgetLeft() throws IOException {
+    if (leftInDoubt.isEmpty()) {
+      return;
+    }
+    for (long number : leftInDoubt) {
+      disk.delete(root.resolve(FileNames.log(number)));
+    }
+    disk.forceNames(root);
+    leftInDoubt.clear();
   }
 
   private IndexLog writeNext() throws IOException {
@@ -512,10 +724,23 @@ final class SharedLog implements Closeable {
   }
 
   /**
-   * Tells whether a log of this number is none that anybody follows; called by a {@link Change}.
+   * Deletes a log that is no longer in use, unless it cannot be understood; called by a {@link
+   * Change}.
    */
-  boolean isOld(long number) {
-    return number != log.number();
+  void deleteOld(long number) throws IOException {
+    if (number == log.number()) {
+      return;
+    }
+    Path path = root.resolve(FileNames.log(number));
+    IndexLog old = IndexLog.open(disk, folder.access(), path, number, store);
+    if (old != null) {
+      old.close();
+    }
+    if (old != null || disk.size(path) == 0) {
+      disk.delete(path);
+    } else {
+      setAside(FileNames.log(number));
+    }
   }
 
   /** Returns how many bytes behind the last frame of the log are none, as of a crash or damage. */

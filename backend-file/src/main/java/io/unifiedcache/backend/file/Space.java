@@ -62,7 +62,7 @@ final class Space implements Closeable {
   /** Takes a place for so many bytes; null if there is none. */
   Extents.@Nullable Place allocate(long bytes, Job job, Tuning tuning)
       throws IOException, LateException {
-    Extents.Place place = take(bytes);
+    Extents.Place place = take(bytes, tuning.flush());
     if (place != null) {
       return place;
     }
@@ -72,26 +72,38 @@ final class Space implements Closeable {
   }
 
   private Extents.@Nullable Place makeRoom(long bytes, Tuning tuning) throws IOException {
-    Extents.Place place = take(bytes);
+    boolean flush = tuning.flush();
+    Extents.Place place = take(bytes, flush);
     if (place == null && takeOver()) {
-      place = take(bytes);
+      place = take(bytes, flush);
     }
     if (place == null && mayGrow(bytes, tuning)) {
-      addSegment(Math.max(tuning.segmentBytes(), bytes), tuning.flush());
+      addSegment(Math.max(tuning.segmentBytes(), bytes), flush);
       while (!fillsLanes() && mayGrow(tuning.segmentBytes(), tuning)) {
-        addSegment(tuning.segmentBytes(), tuning.flush());
+        addSegment(tuning.segmentBytes(), flush);
       }
-      place = take(bytes);
+      place = take(bytes, flush);
     }
-    return place == null ? evictFor(bytes, tuning.flush()) : place;
+    return place == null ? evictFor(bytes, flush) : place;
   }
 
-  private Extents.@Nullable Place take(long bytes) {
-    state.lock();
-    try {
-      return extents.allocate(bytes);
-    } finally {
-      state.unlock();
+  /**
+   * Takes a place, if there is one.
+   *
+   * @param flush whether what is written there is to survive a loss of power, so that the object
+   *     that was there must not come back
+   */
+  private Extents.@Nullable Place take(long bytes, boolean flush) throws IOException {
+    while (true) {
+      state.lock();
+      try {
+        if (!flush || log.hasForcedRemovals()) {
+          return extents.allocate(bytes);
+        }
+      } finally {
+        state.unlock();
+      }
+      log.forceRemovals();
     }
   }
 
@@ -135,19 +147,50 @@ final class Space implements Closeable {
 
   private void addSegment(long bytes, boolean flush) throws IOException {
     lockWriter();
-    int number = 1 + index.segments().keySet().stream().reduce(0, Math::max);
+    int number = newNumber();
     segments.create(number);
-    if (flush) {
-      disk.forceNames(root);
-    }
     LogEntry segment = new LogEntry.Segment(number, bytes, self);
-    log.change(
-        List.of(segment),
-        flush,
-        () -> {
-          index.apply(segment);
-          extents.add(number, bytes, /* written= */ 0);
-        });
+    try {
+      log.change(
+          List.of(segment),
+          flush,
+          () -> {
+            index.apply(segment);
+            extents.add(number, bytes, /* written= */ 0);
+          });
+    } catch (IOException | RuntimeException | Error e) {
+      if (!owns(number)) {
+        deleteFile(number);
+      }
+      throw e;
+    }
+  }
+
+  /** Returns a number that no segment has ever had, also if this one does not come to be. */
+  private int newNumber() throws IOException {
+    state.lock();
+    try {
+      int number = index.nextSegment();
+      while (segments.size(number) >= 0) {
+        number++;
+      }
+      if (!Segments.isNumber(number)) {
+        throw new IOException("there is no number left for another segment");
+      }
+      index.useNumber(number);
+      return number;
+    } finally {
+      state.unlock();
+    }
+  }
+
+  private boolean owns(int segment) {
+    state.lock();
+    try {
+      return extents.owns(segment);
+    } finally {
+      state.unlock();
+    }
   }
 
   private void lockWriter() throws IOException {
@@ -216,7 +259,8 @@ final class Space implements Closeable {
 
   /** Evicts objects of this process's own segments until there is a place for so many bytes. */
   private Extents.@Nullable Place evictFor(long bytes, boolean flush) throws IOException {
-    while (true) {
+    // Nothing is evicted for an object that could not be told of afterwards.
+    while (log.keepRoom()) {
       List<LogEntry> entries = new ArrayList<>();
       long freed = 0;
       state.lock();
@@ -236,11 +280,12 @@ final class Space implements Closeable {
         return null;
       }
       log.change(entries, flush);
-      Extents.Place place = take(bytes);
+      Extents.Place place = take(bytes, flush);
       if (place != null) {
         return place;
       }
     }
+    return null;
   }
 
   /** Evicts the objects unused for longest until the live ones have no more than so many bytes. */
@@ -286,16 +331,38 @@ final class Space implements Closeable {
     state.lock();
     try {
       empty = extents.empty();
-      // Nothing is placed in them from now on.
-      empty.forEach(extents::drop);
+      empty.forEach(extents::withhold);
     } finally {
       state.unlock();
     }
     List<LogEntry> entries = new ArrayList<>();
     empty.forEach(number -> entries.add(new LogEntry.Gone(number)));
-    log.change(entries, /* flush= */ false);
-    for (int number : empty) {
-      segments.delete(number);
+    try {
+      log.change(entries, /* flush= */ false);
+    } finally {
+      reopen(empty);
+    }
+    empty.forEach(this::deleteFile);
+  }
+
+  /**
+   * Deletes the file of a segment that the log does not name; if that fails, the next opening does.
+   */
+  private void deleteFile(int segment) {
+    try {
+      segments.delete(segment);
+    } catch (IOException e) {
+      LOG.warn("the file of segment {} of {} cannot be deleted yet", segment, root, e);
+    }
+  }
+
+  /** Places objects again in segments that were withheld, unless they are gone. */
+  private void reopen(List<Integer> withheld) {
+    state.lock();
+    try {
+      withheld.forEach(extents::reopen);
+    } finally {
+      state.unlock();
     }
   }
 

@@ -37,6 +37,9 @@ final class StoredObject {
   /** Whether this process has made it findable, so that its extent is no longer the putter's. */
   volatile boolean published;
 
+  /** How often its segment could not be forced before it was written. */
+  int failures;
+
   /**
    * Whether its extent has been this process's own since it was live, so that nobody else has given
    * it to another object.

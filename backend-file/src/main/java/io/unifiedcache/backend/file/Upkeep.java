@@ -60,7 +60,7 @@ final class Upkeep {
             if (tuning.lowWatermark() > 0) {
               space.keepWithin(tuning.capacity() - tuning.lowWatermark(), /* flush= */ false);
             }
-            if (space.bytesShort(tuning) > 0) {
+            if (space.bytesShort(tuning) > 0 || !log.keepRoom()) {
               space.keepToWritten();
               space.evictSegment();
               space.deleteEmpty();

@@ -64,15 +64,18 @@ class FullDiskTest {
   }
 
   @Test
-  void fullLog_failsThePutAndLeavesNothing() {
+  void fullLog_takesTheRoomThatIsKeptForIt_thenFailsThePutAndLeavesNothing() {
     TestDisk disk = new TestDisk();
     Path root = folder.resolve("store");
     try (FileStore store = Stores.open(disk, root, Map.of())) {
       Stores.putOk(store, "first", Stores.bytes(BYTES, 1));
-      Stores.remove(store, "first");
-      Stores.putOk(store, "second", Stores.bytes(BYTES, 1));
-      assertThat(Stores.remove(store, "second")).isEqualTo(ObjectStatus.OK);
+      assertThat(Stores.remove(store, "first")).isEqualTo(ObjectStatus.OK);
       // The extent is written already; the log is not.
+      disk.room = 10;
+      Stores.putOk(store, "second", Stores.bytes(BYTES, 2));
+      Stores.expect(store, "second", Stores.bytes(BYTES, 2));
+      assertThat(Stores.remove(store, "second")).isEqualTo(ObjectStatus.OK);
+      // Others have taken what was left of the room that was kept.
       disk.room = 10;
       BatchResult result = Stores.put(store, "third", Stores.bytes(BYTES, 2));
       assertThat(Stores.describe(result)).startsWith("FAILED NO_SPACE");

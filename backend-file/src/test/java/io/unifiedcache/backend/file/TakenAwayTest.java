@@ -196,6 +196,7 @@ class TakenAwayTest {
           .allMatch(
               name ->
                   name.equals(Superblock.NAME)
+                      || name.equals(LogReserve.NAME)
                       || FileNames.asLog(name) >= 0
                       || FileNames.asSegment(name) >= 0);
       // The file that all locks are in is what makes it a store.

@@ -87,6 +87,10 @@ class TestDisk implements Disk {
     before(what);
   }
 
+  private synchronized void giveBack(long bytes) {
+    room += bytes;
+  }
+
   private synchronized void take(long bytes) throws IOException {
     if (bytes > room) {
       throw new IOException("No space left on device");
@@ -161,7 +165,12 @@ class TestDisk implements Disk {
   @Override
   public boolean delete(Path path) throws IOException {
     step("delete " + path.getFileName());
-    return local.delete(path);
+    long bytes = local.size(path);
+    boolean deleted = local.delete(path);
+    if (deleted && room != Long.MAX_VALUE) {
+      giveBack(bytes);
+    }
+    return deleted;
   }
 
   @Override
