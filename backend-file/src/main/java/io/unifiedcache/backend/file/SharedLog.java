@@ -545,12 +545,14 @@ final class SharedLog implements Closeable {
     try {
       long nap = LEAST_NAP;
       long begin = System.nanoTime();
-      while (!(locked = folder.tryLockPublishing()) && System.nanoTime() - begin < patience) {
+      locked = folder.tryLockPublishing();
+      while (!locked && System.nanoTime() - begin < patience) {
         if (job.isLate()) {
           throw new LateException("the index is being changed by " + folder.publisher());
         }
         LockSupport.parkNanos(nap);
         nap = Math.min(2 * nap, MOST_NAP);
+        locked = folder.tryLockPublishing();
       }
       return locked;
     } finally {
