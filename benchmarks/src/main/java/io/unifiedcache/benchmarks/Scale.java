@@ -250,11 +250,22 @@ public final class Scale {
       shape = new Shape(pages, pools, LAYERS, pieceBytes);
       store = Engine.openStore(2L * ranks * shape.bytes());
       rankThreads = Executors.newFixedThreadPool(ranks);
+      // Ranks open together, each on a thread of its own.
+      List<Future<Engine>> opening = new ArrayList<>();
       for (RankCollective rank : LocalRanks.of(ranks)) {
-        engines.add(new Engine(shape, store, rank));
+        opening.add(rankThreads.submit(() -> new Engine(shape, store, rank)));
       }
+      opening.forEach(engine -> engines.add(opened(engine)));
       copies = arena.allocate(ranks * shape.bytes(), 4096).fill((byte) 1);
       onEach(Engine::offload);
+    }
+
+    private static Engine opened(Future<Engine> engine) {
+      try {
+        return engine.get();
+      } catch (InterruptedException | ExecutionException e) {
+        throw new IllegalStateException("an engine did not open", e);
+      }
     }
 
     int pages() {

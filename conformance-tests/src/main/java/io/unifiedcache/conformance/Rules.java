@@ -6,6 +6,7 @@ import io.unifiedcache.conformance.linker.KeyRules;
 import io.unifiedcache.conformance.linker.LifecycleRules;
 import io.unifiedcache.conformance.linker.LoadRules;
 import io.unifiedcache.conformance.linker.OffloadRules;
+import io.unifiedcache.conformance.linker.RankRules;
 import io.unifiedcache.conformance.linker.RestoreRules;
 import io.unifiedcache.conformance.run.RuleCatalogue;
 import io.unifiedcache.conformance.store.BatchRules;
@@ -51,6 +52,7 @@ final class Rules {
               FaultRules.class,
               OffloadRules.class,
               LifecycleRules.class,
+              RankRules.class,
               ProviderRules.class));
 
   private Rules() {}

@@ -16,6 +16,8 @@ import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.StoreContext;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.direct.DirectLinker;
+import io.unifiedcache.linker.direct.RankMember;
+import io.unifiedcache.linker.direct.RankOpening;
 import io.unifiedcache.linker.direct.StoreSource;
 import io.unifiedcache.linker.key.CacheIdentity;
 import io.unifiedcache.linker.key.KeyLayout;
@@ -148,51 +150,78 @@ public final class UnifiedCache {
      * degraded}, the linker opens without its store, which is tried again in the background (rule
      * {@code linker.start-policy}).
      *
+     * <p>With several ranks, all of them call this at the same time. They are opened only if they
+     * fit together: their identities are equal but for the ranks, which differ; so are the settings
+     * of the linkers, and the pools of the ranks of a pipeline stage (rule {@code linker.ranks}).
+     * If one is not opened, none is, and the collective is over.
+     *
      * @throws IllegalStateException if there is no identity or there are no pools
      * @throws SettingsException with every mistake in the settings of the backend and the linker
      * @throws CacheException with code {@code REFUSED} if there is no such backend, if the keys
      *     have no names for a pool's components, if pools of device memory meet a store that cannot
      *     address it (rule {@code linker.device-memory}), or if layers are to be loaded from a
      *     store that cannot read ranges: whatever the policy, as far as the backend tells or the
-     *     first try shows; if the policy is to fail fast, with code {@code TIMEOUT} if the store
-     *     did not open by the timeout, otherwise as it could not be opened
+     *     first try shows; on every rank and with all that differs, if the ranks do not fit
+     *     together; with code {@code OTHER_RANK} if another rank did not come or was not opened,
+     *     and says why, as far as it could be told; if the policy is to fail fast, with code {@code
+     *     TIMEOUT} if the store did not open by the timeout, otherwise as it could not be opened
      */
     public CacheLinker open() {
+      try {
+        return openAmongRanks();
+      } catch (RuntimeException | Error e) {
+        ranks.leave(
+            "rank %d of %d could not open its linker: %s"
+                .formatted(ranks.rank(), ranks.size(), e.getMessage()));
+        throw e;
+      }
+    }
+
+    private CacheLinker openAmongRanks() {
       CacheIdentity theIdentity = required(identity, "identity");
       DevicePools thePools = required(pools, "pools");
-      requireRanks(theIdentity);
-      boolean owner = theIdentity.tensor().rank() == 0;
       CacheStore borrowed = store;
-      if (borrowed != null) {
-        Settings resolved = settings.resolve(LinkerOptions.options());
-        KeyLayout layout = layout(resolved, theIdentity, thePools);
-        LinkerOptions options = LinkerOptions.from(resolved);
-        return link(
-            layout,
-            () ->
-                DirectLinker.open(
-                    borrowed,
-                    /* ownsStore= */ false,
-                    layout,
-                    thePools,
-                    ranks,
-                    owner,
-                    options,
-                    clock,
-                    instance));
-      }
-      CacheStoreProvider provider = provider();
-      List<Option<?>> own = optionsOf(provider);
+      CacheStoreProvider provider = borrowed == null ? provider() : null;
+      List<Option<?>> own = provider == null ? List.of() : optionsOf(provider);
       List<Option<?>> all = new ArrayList<>(own);
       all.addAll(LinkerOptions.options());
       Settings resolved = settings.resolve(all);
       KeyLayout layout = layout(resolved, theIdentity, thePools);
       LinkerOptions options = LinkerOptions.from(resolved);
-      StoreSource source = source(provider, resolved.only(own));
-      return link(
-          layout,
-          () ->
-              DirectLinker.open(source, layout, thePools, ranks, owner, options, clock, instance));
+      StoreSource source = provider == null ? null : source(provider, resolved.only(own));
+      RankOpening opening = new RankOpening(ranks, resolved);
+      RankMember member =
+          new RankMember(
+              ranks, theIdentity.tensor().rank() == 0, opening.agree(theIdentity, thePools));
+      CacheLinker linker =
+          link(
+              layout,
+              () ->
+                  borrowed != null
+                      ? DirectLinker.open(
+                          borrowed,
+                          /* ownsStore= */ false,
+                          layout,
+                          thePools,
+                          member,
+                          options,
+                          clock,
+                          instance)
+                      : DirectLinker.open(
+                          requireNonNull(source),
+                          layout,
+                          thePools,
+                          member,
+                          options,
+                          clock,
+                          instance));
+      try {
+        opening.awaitAll();
+      } catch (RuntimeException | Error e) {
+        linker.close();
+        throw e;
+      }
+      return linker;
     }
 
     private static <T> T required(@Nullable T part, String name) {
@@ -200,20 +229,6 @@ public final class UnifiedCache {
         throw new IllegalStateException("a linker needs " + name + ": call " + name + "(...)");
       }
       return part;
-    }
-
-    /** Refuses ranks that the identity does not tell apart: they would read each other's bytes. */
-    private void requireRanks(CacheIdentity theIdentity) {
-      long told =
-          (long) theIdentity.tensor().size()
-              * theIdentity.pipeline().size()
-              * theIdentity.context().size();
-      if (told < ranks.size()) {
-        throw new CacheException(
-            FailureCode.REFUSED,
-            "%d ranks agree, but the identity tells only %d apart (tensor x pipeline x context)"
-                .formatted(ranks.size(), told));
-      }
     }
 
     private CacheStoreProvider provider() {

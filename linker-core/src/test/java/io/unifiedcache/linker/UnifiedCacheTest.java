@@ -24,7 +24,6 @@ import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.LinkerHealth;
 import io.unifiedcache.api.linker.PoolQuery;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.CacheStoreProvider;
@@ -37,7 +36,6 @@ import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.api.store.StoreLimits;
 import io.unifiedcache.api.store.StoreStats;
 import io.unifiedcache.linker.key.CacheIdentity;
-import io.unifiedcache.linker.rank.LocalRanks;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -112,18 +110,6 @@ class UnifiedCacheTest {
     builder().open().close();
 
     assertThat(store.closes).isEqualTo(1);
-  }
-
-  @Test
-  void open_ranksThatTheIdentityDoesNotTellApart_areRefused() {
-    RankCollective second = LocalRanks.of(2).get(1);
-
-    assertThatThrownBy(() -> builder().ranks(second).open())
-        .isInstanceOf(CacheException.class)
-        .hasMessageContaining("2 ranks agree, but the identity tells only 1 apart");
-    assertThat(provider.opened).isEmpty();
-
-    builder().ranks(second).identity(IDENTITY.toBuilder().pipeline(1, 2).build()).open().close();
   }
 
   @Test

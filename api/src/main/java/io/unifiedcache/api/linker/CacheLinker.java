@@ -13,7 +13,17 @@ import java.util.List;
  * to a store or to other ranks on the calling thread; transfers run on threads of the linker.
  *
  * <p>With several ranks, lookup, start, cancel and poll are called equally often and in the same
- * order on every rank, with the same pages and requests.
+ * order on every rank, with the same pages, queries and requests. They are opened at the same time:
+ * what they are opened with has to fit together, or none is opened (rule {@code linker.ranks}).
+ * When one rank closes, the others learn so at once, and are down.
+ *
+ * <p>A slot belongs to a load from the moment in which the load may touch it (the call, or if the
+ * request was not ready then its start) until the load has its terminal answer; meanwhile no other
+ * transfer may have it. So it is with an offload, from the call or the end of {@code ready} until
+ * its completion, but that several offloads may read one slot. Where both may touch the slot when
+ * the call comes, the second is refused with an {@link IllegalArgumentException}; where that is
+ * known only later, the second fails with {@code REFUSED} and has touched nothing (rule {@code
+ * linker.slots}).
  *
  * <p>A linker may have been opened before its store (rule {@code linker.start-policy}). Until that
  * is open, lookups find nothing, and loads and offloads fail with {@code UNREACHABLE}, to be tried
@@ -39,7 +49,7 @@ public interface CacheLinker extends AutoCloseable {
    *
    * @param pages the pages of the prompt that the engine does not hold, from the first on
    * @param pools one query per source of the engine's pools
-   * @throws IllegalArgumentException if a source has no query, two queries, or is not a source
+   * @throws IllegalArgumentException if a source has no query, two queries, or is one on no rank
    */
   PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools);
 
@@ -48,8 +58,8 @@ public interface CacheLinker extends AutoCloseable {
    * some sources only (rule {@code load.partial-pools}). An object whose size is not that of its
    * page fails it, however bytes are read (rule {@code load.size-exact}).
    *
-   * @throws IllegalArgumentException if the id is that of a load without a terminal answer, or a
-   *     source or slot does not exist
+   * @throws IllegalArgumentException if the id is that of a load without a terminal answer, a
+   *     source exists on no rank, or a slot does not exist or belongs to another transfer
    */
   void load(TransferRequest request);
 
@@ -82,8 +92,8 @@ public interface CacheLinker extends AutoCloseable {
    * offload.ready-timeout}). The slots are free for reuse when the completion is polled (rule
    * {@code offload.poison}).
    *
-   * @throws IllegalArgumentException if the id is that of an offload without a completion, or a
-   *     source or slot does not exist
+   * @throws IllegalArgumentException if the id is that of an offload without a completion, a source
+   *     exists on no rank, or a slot does not exist or belongs to a load
    */
   void offload(TransferRequest request);
 
@@ -121,8 +131,9 @@ public interface CacheLinker extends AutoCloseable {
   LinkerHealth health(Deadline by);
 
   /**
-   * Ends everything as {@link #reset} does, and closes the store if the linker opened it. What is
-   * still in use then is named in the log. Idempotent, and safe from any thread.
+   * Ends everything as {@link #reset} does, and closes the store if the linker opened it, within
+   * the close timeout and a second for the store. What is still in use then is named in the log.
+   * Idempotent, and safe from any thread.
    */
   @Override
   void close();

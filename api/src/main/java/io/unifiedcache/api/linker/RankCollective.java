@@ -7,7 +7,8 @@ import java.util.BitSet;
  * The means by which the ranks of one model, pipeline stages included, agree.
  *
  * <p>Every rank calls {@link #and} equally often and in the same order. Used by one thread at a
- * time.
+ * time, but for {@link #leave}. A collective serves one linker of each rank: it is over once one of
+ * them has closed or could not be opened.
  */
 public interface RankCollective {
   /** The collective of a model that has one rank. */
@@ -27,6 +28,9 @@ public interface RankCollective {
         public BitSet and(BitSet bits, Deadline by) {
           return (BitSet) bits.clone();
         }
+
+        @Override
+        public void leave(String why) {}
       };
 
   /** Returns the number of this rank, from 0 to {@code size() - 1}. */
@@ -44,4 +48,13 @@ public interface RankCollective {
    *     collective throws, too
    */
   BitSet and(BitSet bits, Deadline by) throws RankLostException;
+
+  /**
+   * Leaves the other ranks, for good: their calls of {@link #and} throw at once and say why, those
+   * that wait included, and so do those of this rank. Does not wait for any of them. Idempotent,
+   * and the first reason stays; any thread may call, also beside one that waits.
+   *
+   * @param why what the others are told, in a sentence that names this rank
+   */
+  void leave(String why);
 }

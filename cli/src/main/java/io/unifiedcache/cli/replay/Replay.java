@@ -125,13 +125,28 @@ public final class Replay {
     try (ExecutorService threads = Executors.newFixedThreadPool(ranks.size(), daemons())) {
       try {
         int longest = Math.max(1, trace.longestPrompt());
+        List<RankPools> pools = new ArrayList<>();
+        List<Future<CacheLinker>> opening = new ArrayList<>();
         for (int rank : ranks) {
-          RankPools pools = pools(rank, longest);
+          RankPools own = pools(rank, longest);
           RankStore view = new RankStore(store, plan.layers());
-          CacheLinker linker = linkers.open(view, pools.pools(), collectives.apply(rank));
-          opened.add(linker);
+          RankCollective collective = collectives.apply(rank);
+          pools.add(own);
           stores.add(view);
-          engines.add(new RankEngine(rank, plan, linker, view, pools, longest, patience));
+          // Ranks open together, each on a thread of its own.
+          opening.add(threads.submit(() -> linkers.open(view, own.pools(), collective)));
+        }
+        opened.addAll(join(opening));
+        for (int i = 0; i < ranks.size(); i++) {
+          engines.add(
+              new RankEngine(
+                  ranks.get(i),
+                  plan,
+                  opened.get(i),
+                  stores.get(i),
+                  pools.get(i),
+                  longest,
+                  patience));
         }
         return serve(engines, stores, store, threads, progress);
       } finally {
@@ -185,12 +200,12 @@ public final class Replay {
       if (served + 1 < requests.size()) {
         prompt = prompt(served + 1);
       }
-      join(running);
+      var unused = join(running);
       served++;
       progress.served(served);
     }
     if (!anyLost(engines)) {
-      join(start(threads, engines, RankEngine::finish));
+      var unused = join(start(threads, engines, RankEngine::finish));
     }
     long nanos = System.nanoTime() - begin;
     StoreStats stats = store.stats();
@@ -271,10 +286,11 @@ public final class Replay {
   }
 
   /** Waits for all ranks; what one of them threw is thrown here. */
-  private static void join(List<Future<Void>> running) {
-    for (Future<Void> task : running) {
+  private static <T> List<T> join(List<Future<T>> running) {
+    List<T> results = new ArrayList<>();
+    for (Future<T> task : running) {
       try {
-        task.get();
+        results.add(task.get());
       } catch (ExecutionException e) {
         if (e.getCause() instanceof RuntimeException cause) {
           throw cause;
@@ -285,5 +301,6 @@ public final class Replay {
         throw new IllegalStateException("the replay was interrupted", e);
       }
     }
+    return results;
   }
 }

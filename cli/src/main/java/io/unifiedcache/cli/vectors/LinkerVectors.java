@@ -1,6 +1,5 @@
 package io.unifiedcache.cli.vectors;
 
-import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.Memory;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
@@ -9,7 +8,6 @@ import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.HitPolicy;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransfer;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.ObjectStatus;
@@ -18,7 +16,6 @@ import io.unifiedcache.api.store.Range;
 import io.unifiedcache.linker.UnifiedCache;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -298,16 +295,7 @@ final class LinkerVectors {
                 Boolean.toString(config.flag("enableGroupSemantics"))))
         .identity(KeyVectors.identity(config, "modelPath"))
         .pools(geometry.pools(config.flag("rankReplicated")))
-        .ranks(new AgreeableRank(config.number("tpRank"), config.number("tpSize")))
         .instance("vectors")
         .open();
-  }
-
-  /** A rank whose neighbours, which are not there, agree with it. */
-  private record AgreeableRank(int rank, int size) implements RankCollective {
-    @Override
-    public BitSet and(BitSet bits, Deadline by) {
-      return (BitSet) bits.clone();
-    }
   }
 }

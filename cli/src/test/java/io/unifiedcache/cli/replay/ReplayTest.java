@@ -133,6 +133,11 @@ class ReplayTest {
         }
         return ranks.and(bits, by);
       }
+
+      @Override
+      public void leave(String why) {
+        ranks.leave(why);
+      }
     };
   }
 

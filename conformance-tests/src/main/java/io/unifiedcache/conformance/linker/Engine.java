@@ -353,10 +353,18 @@ final class Engine {
 
   /** Fails the rule unless the linker refuses a call as one that its caller got wrong. */
   void expectIllegal(String what, Consumer<CacheLinker> call) {
+    expectIllegal(what, "", call);
+  }
+
+  /** Fails the rule unless the linker refuses such a call, with a message that has a name. */
+  void expectIllegal(String what, String name, Consumer<CacheLinker> call) {
     CacheLinker open = observed().unobserved();
     try {
       call.accept(open);
     } catch (IllegalArgumentException e) {
+      if (!String.valueOf(e.getMessage()).contains(name)) {
+        throw new Violation(what + " to be refused by name", e.toString(), e);
+      }
       return;
     } catch (RuntimeException e) {
       throw new Violation(what + " to throw an IllegalArgumentException", e.toString(), e);

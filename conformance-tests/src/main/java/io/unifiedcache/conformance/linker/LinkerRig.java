@@ -4,7 +4,6 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.conformance.run.Trial;
 import io.unifiedcache.conformance.run.Violation;
@@ -184,25 +183,27 @@ final class LinkerRig {
 
   /** Opens engines of several tensor ranks. */
   List<Engine> ranks(int count, UnaryOperator<Engine.Plan> change) {
-    List<RankCollective> members = LocalRanks.of(count);
-    List<Engine.Plan> plans =
-        members.stream()
-            .map(
-                member ->
-                    change.apply(
-                        engine()
-                            .ranks(member)
-                            .identity(identity -> identity.tensor(member.rank(), count))))
-            .toList();
-    return plans.stream().map(Engine.Plan::open).toList();
+    return onEach(rankPlans(count, change), Engine.Plan::open);
   }
 
-  /** Does a step on every engine at once, each in a thread of its own; results by engine. */
-  <T> List<T> onEach(List<Engine> all, Function<Engine, T> step) {
+  /** Returns plans of engines of several tensor ranks, which are opened together. */
+  List<Engine.Plan> rankPlans(int count, UnaryOperator<Engine.Plan> change) {
+    return LocalRanks.of(count).stream()
+        .map(
+            member ->
+                change.apply(
+                    engine()
+                        .ranks(member)
+                        .identity(identity -> identity.tensor(member.rank(), count))))
+        .toList();
+  }
+
+  /** Does a step on every rank at once, each in a thread of its own; results by rank. */
+  <R, T> List<T> onEach(List<R> all, Function<R, T> step) {
     List<Future<T>> futures = new ArrayList<>();
     for (int i = 0; i < all.size(); i++) {
-      Engine engine = all.get(i);
-      Callable<T> call = () -> step.apply(engine);
+      R rank = all.get(i);
+      Callable<T> call = () -> step.apply(rank);
       futures.add(trial.start("rank-" + i, call));
     }
     List<T> answers = new ArrayList<>();

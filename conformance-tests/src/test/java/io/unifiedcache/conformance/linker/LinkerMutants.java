@@ -10,6 +10,8 @@ public final class LinkerMutants {
 
   /** Returns all of them. */
   public static List<Mutant> all() {
-    return Stream.of(LoadMutants.all(), LifecycleMutants.all()).flatMap(List::stream).toList();
+    return Stream.of(LoadMutants.all(), LifecycleMutants.all(), RankMutants.all())
+        .flatMap(List::stream)
+        .toList();
   }
 }

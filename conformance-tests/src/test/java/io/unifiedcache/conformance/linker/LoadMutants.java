@@ -27,7 +27,6 @@ import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransferResult;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RankLostException;
 import io.unifiedcache.api.linker.RestorablePrefixes;
 import io.unifiedcache.api.linker.TransferRequest;
@@ -1263,28 +1262,5 @@ public final class LoadMutants {
                             return super.and(bits, Deadline.after(Duration.ofSeconds(6)));
                           }
                         }))));
-  }
-
-  private static class EditedRanks implements RankCollective {
-    private final RankCollective ranks;
-
-    EditedRanks(RankCollective ranks) {
-      this.ranks = ranks;
-    }
-
-    @Override
-    public int rank() {
-      return ranks.rank();
-    }
-
-    @Override
-    public int size() {
-      return ranks.size();
-    }
-
-    @Override
-    public BitSet and(BitSet bits, Deadline by) throws RankLostException {
-      return ranks.and(bits, by);
-    }
   }
 }

@@ -5,8 +5,14 @@ import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RankLostException;
+import io.unifiedcache.linker.config.LinkerOptions;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.BitSet;
+import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -16,9 +22,9 @@ import org.slf4j.LoggerFactory;
  * What the ranks agree on, until one of them is lost; from then on nothing (rule {@code
  * load.ranks-agree}).
  *
- * <p>Each call carries a fingerprint of its subject. Ranks that are not at the same call, since one
- * of them made a call that another did not, find that out and are lost, instead of taking the
- * answer to one question for that to another.
+ * <p>Each call carries a digest of its subject. Ranks that are not at the same call, since one of
+ * them made a call that another did not, find that out and are lost, instead of taking the answer
+ * to one question for that to another.
  *
  * <p>Used by the engine's thread; any may ask whether a rank is lost.
  */
@@ -28,8 +34,8 @@ final class Agreement {
   private static final StoreFailure ELSEWHERE =
       StoreFailure.of(FailureCode.OTHER_RANK, "another rank failed this page");
 
-  /** Bits of the fingerprint, then of its complement: an AND keeps both only of equal ones. */
-  private static final int HEADER = 2 * Integer.SIZE;
+  /** Bits of the digest, then of its complement: an AND keeps both only of equal ones. */
+  private static final int HEADER = 2 * Long.SIZE;
 
   /** Any longer wait is as good as this one, and sums of it do not overflow. */
   private static final Duration LONGEST_WAIT = Duration.ofDays(365);
@@ -40,6 +46,9 @@ final class Agreement {
   /** Written by the engine's thread, read by any. */
   private volatile @Nullable StoreFailure lost;
 
+  /** Whether this rank is the one that left, which is no error. */
+  private volatile boolean left;
+
   /**
    * Begins with all ranks there.
    *
@@ -48,6 +57,18 @@ final class Agreement {
   Agreement(RankCollective ranks, Duration timeout) {
     this.ranks = ranks;
     this.timeout = timeout;
+  }
+
+  /**
+   * Returns how much later than one rank another may come: it may still be waiting for a call to
+   * its store.
+   */
+  static Duration patience(LinkerOptions options) {
+    Duration longest = options.lookupTimeout();
+    for (Duration each : List.of(options.loadTimeout(), options.offloadTimeout())) {
+      longest = longest.compareTo(each) < 0 ? each : longest;
+    }
+    return longest.plus(options.rankTimeout());
   }
 
   boolean isAlone() {
@@ -66,31 +87,54 @@ final class Agreement {
     }
     if (lost == null) {
       try {
-        return askAll(subject.get(), bits, wait);
+        Duration bounded = wait.compareTo(LONGEST_WAIT) < 0 ? wait : LONGEST_WAIT;
+        return askAll(ranks, subject.get(), bits, Deadline.after(timeout.plus(bounded)));
       } catch (RankLostException e) {
-        LOG.error("rank {} of {} is on its own from now on", ranks.rank(), ranks.size(), e);
+        if (!left) {
+          LOG.error("rank {} of {} is on its own from now on", ranks.rank(), ranks.size(), e);
+        }
         lost = StoreFailure.of(FailureCode.OTHER_RANK, "a rank is lost: " + e.getMessage());
       }
     }
     return new BitSet();
   }
 
-  private BitSet askAll(String subject, BitSet bits, Duration wait) throws RankLostException {
-    int fingerprint = subject.hashCode();
-    BitSet framed = new BitSet(HEADER + bits.length());
-    for (int bit = 0; bit < Integer.SIZE; bit++) {
-      boolean set = (fingerprint >>> bit & 1) != 0;
-      framed.set(set ? bit : Integer.SIZE + bit);
-    }
-    BitSet header = (BitSet) framed.clone();
+  /**
+   * Returns the bits that are set on every rank.
+   *
+   * @throws RankLostException also if a rank asks something else
+   */
+  static BitSet askAll(RankCollective ranks, String subject, BitSet bits, Deadline by)
+      throws RankLostException {
+    long digest = digest(subject.getBytes(StandardCharsets.UTF_8));
+    BitSet header = BitSet.valueOf(new long[] {digest, ~digest});
+    BitSet framed = (BitSet) header.clone();
     bits.stream().forEach(bit -> framed.set(HEADER + bit));
-    Duration bounded = wait.compareTo(LONGEST_WAIT) < 0 ? wait : LONGEST_WAIT;
-    BitSet common = ranks.and(framed, Deadline.after(timeout.plus(bounded)));
+    BitSet common = ranks.and(framed, by);
     if (!common.get(0, HEADER).equals(header)) {
       throw new RankLostException(
           "the ranks are not at the same call: rank " + ranks.rank() + " is at " + subject);
     }
     return common.get(HEADER, Math.max(HEADER, common.length()));
+  }
+
+  /** Returns 64 bits that tell texts apart, however they were chosen. */
+  static long digest(byte[] text) {
+    try {
+      return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text)).getLong();
+    } catch (NoSuchAlgorithmException e) {
+      throw new AssertionError("every JVM has SHA-256", e);
+    }
+  }
+
+  /** Leaves the others, which learn of it at once. */
+  void leave(String why) {
+    left = true;
+    try {
+      ranks.leave(why);
+    } catch (RuntimeException | Error e) {
+      LOG.warn("rank {} of {} cannot tell the others that {}", ranks.rank(), ranks.size(), why, e);
+    }
   }
 
   boolean isLost() {

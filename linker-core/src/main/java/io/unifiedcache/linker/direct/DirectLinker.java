@@ -21,7 +21,6 @@ import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.PoolTransferResult;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RestorablePrefixes;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.BatchResult;
@@ -41,7 +40,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -58,6 +61,9 @@ public final class DirectLinker implements CacheLinker {
   private static final Logger LOG = LoggerFactory.getLogger(DirectLinker.class);
   private static final StoreFailure NOTHING_TO_LOAD =
       StoreFailure.of(FailureCode.INTERNAL, "the batch is empty");
+
+  /** How long close waits for the store to close at least. */
+  private static final Duration STORE_CLOSE = Duration.ofSeconds(1);
 
   private final String instance;
 
@@ -86,6 +92,8 @@ public final class DirectLinker implements CacheLinker {
    */
   private final Map<String, Transfer> queued = new LinkedHashMap<>();
 
+  private final SlotClaims claims = new SlotClaims();
+
   /** Why the last lookup failed, if it did; used by the engine's thread. */
   private @Nullable StoreFailure told;
 
@@ -98,8 +106,7 @@ public final class DirectLinker implements CacheLinker {
       boolean ownsStore,
       DevicePools pools,
       List<PageObjects> objects,
-      RankCollective ranks,
-      boolean owner,
+      RankMember member,
       Threads threads) {
     this.instance = access.instance();
     this.access = access;
@@ -107,11 +114,11 @@ public final class DirectLinker implements CacheLinker {
     this.probe = new StoreProbe(access.instance());
     this.ownsStore = ownsStore;
     this.pools = objects;
-    this.sources = pools.sources();
+    this.sources = member.sources();
     this.layers = pools.layers();
     this.rankReplicated = pools.rankReplicated();
-    this.owner = owner;
-    this.agreement = new Agreement(ranks, patience(access.options()));
+    this.owner = member.owner();
+    this.agreement = new Agreement(member.collective(), Agreement.patience(access.options()));
     this.counter = new LayerLoadCounter(layers);
     this.threads = threads;
   }
@@ -140,23 +147,9 @@ public final class DirectLinker implements CacheLinker {
   }
 
   /**
-   * Returns how much later than one rank another may come: it may still be waiting for a call to
-   * its store.
-   */
-  private static Duration patience(LinkerOptions options) {
-    Duration longest = options.lookupTimeout();
-    for (Duration each : List.of(options.loadTimeout(), options.offloadTimeout())) {
-      longest = longest.compareTo(each) < 0 ? each : longest;
-    }
-    return longest.plus(options.rankTimeout());
-  }
-
-  /**
    * Opens a linker.
    *
    * @param ownsStore whether close closes the store
-   * @param owner whether this rank writes the pages that are equal on all tensor ranks (rule {@code
-   *     offload.owner}); without meaning unless the pools are rank-replicated
    * @throws IllegalArgumentException if the key layout has no names for a pool's components, or the
    *     pools do not fit the limits of the store
    * @throws CacheException if the store lacks what the pools or options need (rule {@code
@@ -167,8 +160,7 @@ public final class DirectLinker implements CacheLinker {
       boolean ownsStore,
       KeyLayout layout,
       DevicePools pools,
-      RankCollective ranks,
-      boolean owner,
+      RankMember member,
       LinkerOptions options,
       MonotonicClock clock,
       String instance) {
@@ -178,7 +170,7 @@ public final class DirectLinker implements CacheLinker {
     Threads threads = Threads.start(instance, options);
     try {
       StoreAccess access = none.to(store, new StoreNeeds(pools, options.loadPath()));
-      return new DirectLinker(access, start, ownsStore, pools, objects, ranks, owner, threads);
+      return new DirectLinker(access, start, ownsStore, pools, objects, member, threads);
     } catch (RuntimeException | Error e) {
       threads.end();
       throw e;
@@ -189,8 +181,6 @@ public final class DirectLinker implements CacheLinker {
    * Opens a linker and its store, which it closes, as the start policy says (rule {@code
    * linker.start-policy}).
    *
-   * @param owner whether this rank writes the pages that are equal on all tensor ranks (rule {@code
-   *     offload.owner}); without meaning unless the pools are rank-replicated
    * @throws IllegalArgumentException if the key layout has no names for a pool's components, or the
    *     pools do not fit the limits of the store that the first try opened
    * @throws CacheException with code {@code REFUSED} if a store of that source lacks what the pools
@@ -202,13 +192,12 @@ public final class DirectLinker implements CacheLinker {
       StoreSource source,
       KeyLayout layout,
       DevicePools pools,
-      RankCollective ranks,
-      boolean owner,
+      RankMember member,
       LinkerOptions options,
       MonotonicClock clock,
       String instance) {
     StoreStart start = new StoreStart(source.opening(), options, instance);
-    return open(start, source, layout, pools, ranks, owner, options, clock, instance);
+    return open(start, source, layout, pools, member, options, clock, instance);
   }
 
   /** Opens a linker whose store is opened by a start that a test brings. */
@@ -217,8 +206,7 @@ public final class DirectLinker implements CacheLinker {
       StoreSource source,
       KeyLayout layout,
       DevicePools pools,
-      RankCollective ranks,
-      boolean owner,
+      RankMember member,
       LinkerOptions options,
       MonotonicClock clock,
       String instance) {
@@ -229,8 +217,7 @@ public final class DirectLinker implements CacheLinker {
     Threads threads = Threads.start(instance, options);
     try {
       DirectLinker linker =
-          new DirectLinker(
-              none, start, /* ownsStore= */ true, pools, objects, ranks, owner, threads);
+          new DirectLinker(none, start, /* ownsStore= */ true, pools, objects, member, threads);
       start.begin(store -> none.to(store, needs), opened -> linker.access = opened);
       return linker;
     } catch (RuntimeException | Error e) {
@@ -294,7 +281,15 @@ public final class DirectLinker implements CacheLinker {
     }
     BitSet everywhere =
         agreement.and(
-            () -> "lookup of " + pages.size() + " pages to " + pages.getLast(),
+            () ->
+                "lookup of "
+                    + pages.size()
+                    + " pages from "
+                    + pages.getFirst()
+                    + " to "
+                    + pages.getLast()
+                    + " with "
+                    + queries,
             here.restorable().toBits(),
             Duration.ZERO);
     RestorablePrefixes restorable = RestorablePrefixes.ofBits(everywhere);
@@ -377,6 +372,7 @@ public final class DirectLinker implements CacheLinker {
         throw new IllegalArgumentException(
             "load " + request.id() + " has no terminal answer yet, so its id is taken");
       }
+      claimIfReady(transfer, /* writes= */ true);
       queued.put(request.id(), transfer);
     }
   }
@@ -401,6 +397,10 @@ public final class DirectLinker implements CacheLinker {
       }
       for (Transfer transfer : started) {
         queued.remove(transfer.id());
+        String taken = claims.claim(transfer, /* writes= */ true);
+        if (taken != null) {
+          transfer.refuse(taken);
+        }
         loads.add(transfer);
       }
     }
@@ -438,7 +438,7 @@ public final class DirectLinker implements CacheLinker {
     }
     BitSet everywhere =
         agreement.and(
-            () -> "start of " + candidates.stream().map(Transfer::id).toList(),
+            () -> "start of " + candidates.stream().map(Transfer::subject).toList(),
             ready,
             Duration.ZERO);
     if (agreement.isLost()) {
@@ -463,15 +463,27 @@ public final class DirectLinker implements CacheLinker {
         throw new IllegalArgumentException(
             "offload " + request.id() + " has no completion yet, so its id is taken");
       }
+      claimIfReady(transfer, /* writes= */ false);
       transfer.setReadyTimeout(access.options().readyTimeout());
       offloads.add(transfer);
     }
     transfer.whenReady(
         () -> {
           PageOffload offload =
-              new PageOffload(access, transfer, /* owner= */ !rankReplicated || owner, offloads);
+              new PageOffload(
+                  access, transfer, /* owner= */ !rankReplicated || owner, offloads, claims);
           execute(threads.offload(), offload, offload::giveUp);
         });
+  }
+
+  /**
+   * Gives a request its slots that may touch them at once; one that may not comes back for them.
+   */
+  private void claimIfReady(Transfer transfer, boolean writes) {
+    String taken = transfer.isReady() ? claims.claim(transfer, writes) : null;
+    if (taken != null) {
+      throw new IllegalArgumentException(taken);
+    }
   }
 
   @Override
@@ -482,6 +494,7 @@ public final class DirectLinker implements CacheLinker {
 
   /** Makes what another rank found of replicated objects known to this one, which has the same. */
   private void loadAgreed(Transfer transfer, PageVerdicts everywhere) {
+    claims.release(transfer);
     if (rankReplicated && !agreement.isLost()) {
       PageVerdicts here = transfer.verdicts();
       BitSet suspectElsewhere = here.unsuspected();
@@ -496,6 +509,7 @@ public final class DirectLinker implements CacheLinker {
   private final class OffloadVerdicts implements Ledger.Verdicts {
     @Override
     public void agreed(Transfer transfer, PageVerdicts everywhere) {
+      claims.release(transfer);
       if (rankReplicated && !owner) {
         transfer.eachKey(everywhere.good(), access.suspects()::clear);
       }
@@ -520,7 +534,9 @@ public final class DirectLinker implements CacheLinker {
   public CancelOutcome cancel(String loadId) {
     requireOpen();
     synchronized (queued) {
-      if (queued.remove(loadId) != null) {
+      Transfer cancelled = queued.remove(loadId);
+      if (cancelled != null) {
+        claims.release(cancelled);
         return CancelOutcome.CANCELLED_QUEUED;
       }
     }
@@ -533,7 +549,9 @@ public final class DirectLinker implements CacheLinker {
   @Override
   public Drained reset() {
     requireOpen();
-    return drain(StoreFailure.of(FailureCode.CANCELLED, "the linker was reset"));
+    return drain(
+        StoreFailure.of(FailureCode.CANCELLED, "the linker was reset"),
+        Deadline.after(access.options().closeTimeout()));
   }
 
   @Override
@@ -570,17 +588,16 @@ public final class DirectLinker implements CacheLinker {
       return;
     }
     Deadline by = Deadline.after(access.options().closeTimeout());
+    boolean unused = false;
+    agreement.leave(this + " was closed");
     start.stop();
     try {
       loads.close();
       offloads.close();
-      Drained drained = drain(closedFailure());
+      Drained drained = drain(closedFailure(), by);
       threads.end();
-      if (drained.quarantined().isEmpty()) {
-        for (Throwable problem : access.unregister()) {
-          LOG.warn("{}: unregistering memory failed", instance, problem);
-        }
-      } else {
+      unused = drained.quarantined().isEmpty();
+      if (!unused) {
         LOG.error(
             "{}: after {} transfers still use {} pieces of memory; they must never be freed: {}",
             instance,
@@ -597,18 +614,72 @@ public final class DirectLinker implements CacheLinker {
       }
     } finally {
       try {
-        if (ownsStore) {
-          access.store().close();
-        }
+        letGoOfStore(access, unused, by);
       } finally {
         closeDone.countDown();
       }
     }
   }
 
+  /**
+   * Takes the pools from the store and closes it, if it belongs to this linker, on a thread that is
+   * waited for until the deadline, and for a second at least: a store may take any time.
+   *
+   * @param unused whether no transfer uses the pools any more
+   */
+  private void letGoOfStore(StoreAccess access, boolean unused, Deadline by) {
+    FutureTask<Boolean> task =
+        new FutureTask<>(
+            () -> {
+              if (unused) {
+                for (Throwable problem : access.unregister()) {
+                  LOG.warn("{}: unregistering memory failed", instance, problem);
+                }
+              }
+              if (ownsStore) {
+                access.store().close();
+              }
+              return true;
+            });
+    try {
+      Thread.ofPlatform().daemon().name(instance + "-close").start(task);
+    } catch (OutOfMemoryError e) {
+      LOG.warn("{}: no thread can be started to close the store, which is closed here", instance);
+      task.run();
+    }
+    Deadline leastWait = Deadline.after(STORE_CLOSE);
+    boolean interrupted = false;
+    while (!task.isDone() && !(by.hasPassed() && leastWait.hasPassed())) {
+      try {
+        long nanos = Math.max(by.remainingNanos(), leastWait.remainingNanos());
+        var unusedResult = task.get(nanos, TimeUnit.NANOSECONDS);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      } catch (TimeoutException | ExecutionException e) {
+        LOG.debug("{}: the store is closed, or takes too long for that", instance, e);
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    if (!task.isDone()) {
+      LOG.error(
+          "{}: after {} the store has not let go of the pools, which must not be freed until"
+              + " thread {}-close has ended",
+          instance,
+          access.options().closeTimeout(),
+          instance);
+    } else if (task.state() == Future.State.FAILED) {
+      switch (task.exceptionNow()) {
+        case RuntimeException problem -> throw problem;
+        case Error problem -> throw problem;
+        case Throwable problem -> throw new IllegalStateException("not thrown by a store", problem);
+      }
+    }
+  }
+
   private void awaitOtherClose() {
-    // The other close is bounded by the close timeout, plus what the store takes.
-    Deadline by = Deadline.after(access.options().closeTimeout().multipliedBy(2));
+    Deadline by = Deadline.after(access.options().closeTimeout().plus(STORE_CLOSE.multipliedBy(2)));
     boolean interrupted = false;
     boolean done = false;
     while (!done && !by.hasPassed()) {
@@ -624,8 +695,7 @@ public final class DirectLinker implements CacheLinker {
   }
 
   /** Ends everything, waits until nothing touches a buffer, and answers what had no answer. */
-  private Drained drain(StoreFailure cause) {
-    Deadline by = Deadline.after(access.options().closeTimeout());
+  private Drained drain(StoreFailure cause, Deadline by) {
     List<Transfer> neverStarted;
     List<Transfer> loading;
     List<Transfer> offloading;
@@ -653,6 +723,8 @@ public final class DirectLinker implements CacheLinker {
     }
     List<Transfer> inUse = new ArrayList<>(loads.awaitEnds(by));
     inUse.addAll(offloads.awaitEnds(by));
+    // What is still in use is in quarantine from now on.
+    List.of(neverStarted, loading, offloading).forEach(all -> all.forEach(claims::release));
     List<Completion> ended = new ArrayList<>();
     loading.forEach(transfer -> ended.add(answer(transfer, inUse, cause)));
     neverStarted.forEach(transfer -> ended.add(transfer.abandoned(cause)));
@@ -719,9 +791,9 @@ public final class DirectLinker implements CacheLinker {
     }
   }
 
-  /** Refuses a source without pools, unless another rank may have them, as a stage has its own. */
+  /** Refuses a source that has pools on no rank. */
   private void requireSource(PoolName source) {
-    if (agreement.isAlone() && !sources.contains(source)) {
+    if (!sources.contains(source)) {
       throw new IllegalArgumentException(
           "no pool takes its slots from source " + source + "; the sources are " + sources);
     }

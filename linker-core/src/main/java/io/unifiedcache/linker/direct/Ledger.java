@@ -184,7 +184,7 @@ final class Ledger {
   }
 
   private String subject(List<Transfer> transfers) {
-    return name + " " + transfers.stream().map(Transfer::id).toList();
+    return name + " " + transfers.stream().map(Transfer::subject).toList();
   }
 
   private void remove(List<Transfer> heads) {

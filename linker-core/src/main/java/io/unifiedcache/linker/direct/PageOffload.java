@@ -32,6 +32,7 @@ final class PageOffload implements Runnable {
   private final Transfer transfer;
   private final boolean owner;
   private final Ledger ledger;
+  private final SlotClaims claims;
   private long stored;
   private long bytesStored;
   private long present;
@@ -42,11 +43,13 @@ final class PageOffload implements Runnable {
    * @param owner whether this rank writes the pages; where it does not, the owner's verdict decides
    *     (rule {@code offload.owner})
    */
-  PageOffload(StoreAccess access, Transfer transfer, boolean owner, Ledger ledger) {
+  PageOffload(
+      StoreAccess access, Transfer transfer, boolean owner, Ledger ledger, SlotClaims claims) {
     this.access = access;
     this.transfer = transfer;
     this.owner = owner;
     this.ledger = ledger;
+    this.claims = claims;
   }
 
   @Override
@@ -96,6 +99,11 @@ final class PageOffload implements Runnable {
     StoreFailure notReady = transfer.readyFailure();
     if (notReady != null) {
       access.failOffload(transfer, notReady);
+      return;
+    }
+    String taken = claims.claim(transfer, /* writes= */ false);
+    if (taken != null) {
+      access.failOffload(transfer, StoreFailure.of(FailureCode.REFUSED, taken));
       return;
     }
     if (!owner) {

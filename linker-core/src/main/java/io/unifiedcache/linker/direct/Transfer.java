@@ -92,6 +92,9 @@ final class Transfer {
   /** When the transfer is given up if it is not ready. */
   private Deadline readyBy = Deadline.never();
 
+  /** Why the memory may not be touched, though it is ready; set before the transfer is run. */
+  private @Nullable StoreFailure refusal;
+
   /** Which request of its batch a load is; used by the load thread. */
   private int requestNumber;
 
@@ -135,6 +138,35 @@ final class Transfer {
     return request.id();
   }
 
+  List<PoolTransfer> transfers() {
+    return request.transfers();
+  }
+
+  /**
+   * Returns what makes the request the same on every rank: all but its slots. No text of it can be
+   * taken for another's, since those of the engine have their length before them.
+   */
+  String subject() {
+    StringBuilder subject = new StringBuilder(prefixed(id()));
+    for (PoolTransfer transfer : request.transfers()) {
+      List<PageKey> keys = transfer.keys();
+      subject
+          .append(' ')
+          .append(prefixed(transfer.source().value()))
+          .append(' ')
+          .append(keys.size())
+          .append(' ')
+          .append(prefixed(keys.getFirst().value()))
+          .append(' ')
+          .append(prefixed(keys.getLast().value()));
+    }
+    return subject.toString();
+  }
+
+  private static String prefixed(String text) {
+    return text.length() + ":" + text;
+  }
+
   /** Returns the number of pages of the request. */
   int pages() {
     return pages;
@@ -164,8 +196,16 @@ final class Transfer {
     whenDone(ready, action);
   }
 
+  /** Has nothing moved, though the engine has said that the memory may be touched. */
+  void refuse(String why) {
+    refusal = StoreFailure.of(FailureCode.REFUSED, why);
+  }
+
   /** Returns why the memory may never be touched, or null; asked once ready. */
   @Nullable StoreFailure readyFailure() {
+    if (refusal != null) {
+      return refusal;
+    }
     return ready.getNow(Optional.empty()).orElse(null);
   }
 

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * The ranks of one process, which agree through memory.
  *
  * <p>Each collective is used by one thread; the ranks' threads meet in {@code and}. A rank that
- * does not come by the deadline of another is lost, for good and for all.
+ * does not come by the deadline of another, or leaves, is lost, for good and for all.
  */
 public final class LocalRanks {
   /** How long to sleep at most before looking again at a deadline whose clock is not the JVM's. */
@@ -88,6 +88,18 @@ public final class LocalRanks {
     }
   }
 
+  private void leave(String why) {
+    lock.lock();
+    try {
+      if (lost == null) {
+        lost = why;
+        changed.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void throwIfLost() throws RankLostException {
     if (lost != null) {
       throw new RankLostException(lost);
@@ -130,6 +142,11 @@ public final class LocalRanks {
     @Override
     public BitSet and(BitSet bits, Deadline by) throws RankLostException {
       return LocalRanks.this.and(rank, bits, by);
+    }
+
+    @Override
+    public void leave(String why) {
+      LocalRanks.this.leave(why);
     }
 
     @Override

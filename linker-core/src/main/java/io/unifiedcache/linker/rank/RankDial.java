@@ -53,7 +53,7 @@ record RankDial(
       if (channel.getLocalAddress().equals(channel.getRemoteAddress())) {
         throw new IOException("the port was free, and the connection met itself");
       }
-      RankLink link = new RankLink(channel, selector, session);
+      RankLink link = new RankLink(channel, selector, session, new Untold());
       link.send(Frame.hello(rank, size));
       Frame answer = link.receive();
       while (answer == null) {

@@ -26,6 +26,7 @@ final class RankLink {
   private final SocketChannel channel;
   private final SelectionKey key;
   private final UUID session;
+  private final Untold untold;
   private final String name;
   private final ByteBuffer head = ByteBuffer.allocate(Frame.HEAD_BYTES);
 
@@ -38,10 +39,13 @@ final class RankLink {
    * Begins to listen to a connection.
    *
    * @param channel a connected channel that does not block
+   * @param untold takes what is to be logged
    */
-  RankLink(SocketChannel channel, Selector selector, UUID session) throws IOException {
+  RankLink(SocketChannel channel, Selector selector, UUID session, Untold untold)
+      throws IOException {
     this.channel = channel;
     this.session = session;
+    this.untold = untold;
     this.name = String.valueOf(channel.getRemoteAddress());
     channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
     this.key = channel.register(selector, SelectionKey.OP_READ, this);
@@ -114,10 +118,15 @@ final class RankLink {
       try {
         send(Frame.lost(rank, why));
       } catch (IOException e) {
-        LOG.debug("{} cannot be told that \"{}\"", this, why, e);
+        untold.add(() -> LOG.debug("{} cannot be told that \"{}\"", this, why, e));
         close();
       }
     }
+  }
+
+  /** Returns where the link puts what is to be logged. */
+  Untold untold() {
+    return untold;
   }
 
   boolean isOpen() {
@@ -129,7 +138,7 @@ final class RankLink {
     try {
       channel.close();
     } catch (IOException e) {
-      LOG.debug("{} does not close cleanly", this, e);
+      untold.add(() -> LOG.debug("{} does not close cleanly", this, e));
     }
   }
 

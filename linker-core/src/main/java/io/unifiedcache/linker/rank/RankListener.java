@@ -44,9 +44,11 @@ public final class RankListener implements AutoCloseable {
   /** Is held while ranks are awaited, and to close. */
   private final ReentrantLock lock = new ReentrantLock();
 
+  private final Untold untold = new Untold();
   private final NavigableMap<Integer, RankLink> present = new TreeMap<>();
   private final Deque<RankLink> strangers = new ArrayDeque<>();
   private @Nullable String lastRefusal;
+  private boolean begun;
   private boolean ended;
   private volatile boolean closed;
 
@@ -100,27 +102,50 @@ public final class RankListener implements AutoCloseable {
    * @throws IllegalStateException if it has been called before
    */
   public SocketRanks accept(Deadline by) throws RankLostException {
+    begin();
+    SocketRanks ranks = null;
+    while (ranks == null) {
+      lock.lock();
+      try {
+        ranks = acceptSome(by);
+      } catch (IOException e) {
+        throw giveUp("rank 0 cannot wait for the others: " + e, e);
+      } finally {
+        lock.unlock();
+        untold.tell();
+      }
+    }
+    return ranks;
+  }
+
+  private void begin() {
     lock.lock();
     try {
-      if (ended && !closed) {
+      if (begun && !closed) {
         throw new IllegalStateException("ranks were accepted before");
       }
-      throwIfClosed();
-      while (present.size() < size - 1) {
-        awaitEvents(by);
-      }
-      ended = true;
-      strangers.forEach(RankLink::close);
-      server.close();
-      for (RankLink link : present.values()) {
-        welcome(link);
-      }
-      return new SocketRanks(0, size, selector, List.copyOf(present.values()));
-    } catch (IOException e) {
-      throw giveUp("rank 0 cannot wait for the others: " + e, e);
+      begun = true;
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Returns the collective if all are there; otherwise waits for something to happen. */
+  private @Nullable SocketRanks acceptSome(Deadline by) throws IOException, RankLostException {
+    if (present.size() < size - 1) {
+      awaitEvents(by);
+      return null;
+    }
+    throwIfClosed();
+    ended = true;
+    strangers.forEach(RankLink::close);
+    server.close();
+    // A channel that a selector knows listens on until the selector looks at it the next time.
+    selector.selectNow(key -> {});
+    for (RankLink link : present.values()) {
+      welcome(link);
+    }
+    return new SocketRanks(0, size, selector, List.copyOf(present.values()), untold);
   }
 
   private void throwIfClosed() throws RankLostException {
@@ -158,13 +183,13 @@ public final class RankListener implements AutoCloseable {
     try {
       for (SocketChannel channel = server.accept(); channel != null; channel = server.accept()) {
         channel.configureBlocking(false);
-        strangers.add(new RankLink(channel, selector, session));
+        strangers.add(new RankLink(channel, selector, session, untold));
         if (strangers.size() > MOST_STRANGERS) {
           strangers.removeFirst().close();
         }
       }
     } catch (IOException e) {
-      LOG.warn("rank 0 cannot accept a connection", e);
+      untold.add(() -> LOG.warn("rank 0 cannot accept a connection", e));
     }
   }
 
@@ -177,7 +202,7 @@ public final class RankListener implements AutoCloseable {
     } catch (ProtocolException e) {
       refuse(link, String.valueOf(e.getMessage()));
     } catch (IOException e) {
-      LOG.debug("{} has gone", link, e);
+      untold.add(() -> LOG.debug("{} has gone", link, e));
       forget(link);
     }
   }
@@ -201,8 +226,9 @@ public final class RankListener implements AutoCloseable {
   }
 
   private void refuse(RankLink link, String why) {
-    lastRefusal = link + ": " + why;
-    LOG.warn("rank 0 refuses {}", lastRefusal);
+    String refusal = link + ": " + why;
+    lastRefusal = refusal;
+    untold.add(() -> LOG.warn("rank 0 refuses {}", refusal));
     link.sendLost(0, why);
     forget(link);
   }
@@ -213,12 +239,12 @@ public final class RankListener implements AutoCloseable {
     link.close();
   }
 
-  private static void welcome(RankLink link) {
+  private void welcome(RankLink link) {
     try {
       link.send(Frame.welcome());
     } catch (IOException e) {
       // The first operation will find that rank lost.
-      LOG.debug("{} has gone", link, e);
+      untold.add(() -> LOG.debug("{} has gone", link, e));
     }
   }
 
@@ -237,7 +263,7 @@ public final class RankListener implements AutoCloseable {
       server.close();
       selector.close();
     } catch (IOException e) {
-      LOG.debug("the listener of rank 0 does not close cleanly", e);
+      untold.add(() -> LOG.debug("the listener of rank 0 does not close cleanly", e));
     }
   }
 
@@ -256,6 +282,7 @@ public final class RankListener implements AutoCloseable {
       }
     } finally {
       lock.unlock();
+      untold.tell();
     }
   }
 }

@@ -27,16 +27,16 @@ import org.slf4j.LoggerFactory;
  * common. There are no threads: bytes move while {@link #and} is called.
  *
  * <p>A rank is lost, for all and for good, if it does not come by the deadline of another, at once
- * if its process ends, its collective is closed or it sends what it must not, and if its deadline
- * passes while it waits. Rank 0 tells the others, once it comes itself. What rank 0 has sent to
- * one, though, stands: a rank that gives up in the moment in which its answer is under way is lost
- * to the others only in the operation after.
+ * if its process ends, it leaves, its collective is closed or it sends what it must not, and if its
+ * deadline passes while it waits. Rank 0 tells the others, once it comes itself. What rank 0 has
+ * sent to one, though, stands: a rank that gives up in the moment in which its answer is under way
+ * is lost to the others only in the operation after.
  *
  * <p>The session, a random number that all ranks are given, keeps apart what does not belong
  * together. It is sent in the clear, and so is all else: this is for networks that are trusted.
  *
- * <p>Operations are called by one thread at a time; {@link #close} is safe from any thread and ends
- * one that waits.
+ * <p>Operations are called by one thread at a time; {@link #leave} and {@link #close} are safe from
+ * any thread and end one that waits.
  */
 public final class SocketRanks implements RankCollective, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SocketRanks.class);
@@ -63,9 +63,14 @@ public final class SocketRanks implements RankCollective, AutoCloseable {
   /** Whether the thread was interrupted while it waited. */
   private boolean interrupted;
 
-  private volatile boolean closed;
+  /** Why this rank leaves the others, once it does. */
+  private volatile @Nullable String leaving;
 
-  SocketRanks(int rank, int size, Selector selector, List<RankLink> links) {
+  /** What the links have to log, too. */
+  private final Untold untold;
+
+  SocketRanks(int rank, int size, Selector selector, List<RankLink> links, Untold untold) {
+    this.untold = untold;
     this.rank = rank;
     this.size = size;
     this.selector = selector;
@@ -112,7 +117,7 @@ public final class SocketRanks implements RankCollective, AutoCloseable {
       try {
         RankLink link = new RankDial(to, rank, size, session, by, selector).connect();
         connected = true;
-        return new SocketRanks(rank, size, selector, List.of(link));
+        return new SocketRanks(rank, size, selector, List.of(link), link.untold());
       } finally {
         if (!connected) {
           selector.close();
@@ -162,6 +167,7 @@ public final class SocketRanks implements RankCollective, AutoCloseable {
         Thread.currentThread().interrupt();
       }
       lock.unlock();
+      untold.tell();
     }
   }
 
@@ -228,8 +234,9 @@ public final class SocketRanks implements RankCollective, AutoCloseable {
       if (selector.selectNow(this::handle) > 0) {
         return true;
       }
-      if (closed) {
-        lose(this + " was closed");
+      String why = leaving;
+      if (why != null) {
+        lose(why);
         return false;
       }
       if (by.hasPassed()) {
@@ -325,23 +332,37 @@ public final class SocketRanks implements RankCollective, AutoCloseable {
     links.forEach(link -> link.sendLost(rank, why));
   }
 
-  /** Leaves the others, for which this rank is lost. Idempotent; wakes {@link #and}. */
+  @Override
+  public void leave(String why) {
+    leave(why, /* andClose= */ false);
+  }
+
+  /** Leaves the others, unless it has, and closes the connections. Idempotent. */
   @Override
   public void close() {
-    closed = true;
+    leave(this + " was closed", /* andClose= */ true);
+  }
+
+  private void leave(String why, boolean andClose) {
+    if (leaving == null) {
+      leaving = why;
+    }
     selector.wakeup();
     lock.lock();
     try {
       if (lost == null) {
-        lost = this + " was closed";
+        lost = leaving;
         tellLost(lost);
       }
-      links.forEach(RankLink::close);
-      selector.close();
+      if (andClose) {
+        links.forEach(RankLink::close);
+        selector.close();
+      }
     } catch (IOException e) {
-      LOG.debug("{} does not close cleanly", this, e);
+      untold.add(() -> LOG.debug("{} does not close cleanly", this, e));
     } finally {
       lock.unlock();
+      untold.tell();
     }
   }
 

@@ -194,8 +194,8 @@ class GoldenTransfersTest {
               /* ownsStore= */ true,
               GoldenKeys.layout(KeyForm.SGLANG_LINKER, config),
               pools,
-              RankCollective.ALONE,
-              /* owner= */ config.get("tpRank").getAsInt() == 0,
+              new RankMember(
+                  RankCollective.ALONE, config.get("tpRank").getAsInt() == 0, pools.sources()),
               LinkerOptions.defaults(),
               MonotonicClock.SYSTEM,
               "golden");

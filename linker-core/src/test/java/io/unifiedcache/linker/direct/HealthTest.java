@@ -131,6 +131,9 @@ class HealthTest {
           public BitSet and(BitSet bits, Deadline by) throws RankLostException {
             throw new RankLostException("rank 1 is silent");
           }
+
+          @Override
+          public void leave(String why) {}
         };
     try (Rig rig = Rig.plan().withRanks(lost).build()) {
       assertThat(health(rig).state()).isEqualTo(State.UP);

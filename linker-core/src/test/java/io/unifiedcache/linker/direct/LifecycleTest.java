@@ -18,7 +18,6 @@ import io.unifiedcache.api.linker.Drained;
 import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PoolTransfer;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.api.store.Capability;
@@ -455,8 +454,7 @@ class LifecycleTest {
         KeyLayout.of(
             KeyForm.STRICT, CacheIdentity.builder().model("m").build(), false, EmptySegments.KEEP),
         pools,
-        RankCollective.ALONE,
-        /* owner= */ true,
+        RankMember.alone(pools),
         LinkerOptions.defaults(),
         MonotonicClock.SYSTEM,
         "test");

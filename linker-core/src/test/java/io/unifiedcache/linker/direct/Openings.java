@@ -5,7 +5,6 @@ import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.linker.CacheLinker;
 import io.unifiedcache.api.linker.PoolTransfer;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.linker.config.LinkerOptions;
@@ -50,8 +49,7 @@ final class Openings {
                 /* ownsStore= */ true,
                 pools.layout,
                 pools.pools,
-                RankCollective.ALONE,
-                /* owner= */ true,
+                RankMember.alone(pools.pools),
                 LinkerOptions.defaults(),
                 MonotonicClock.SYSTEM,
                 "openings")) {

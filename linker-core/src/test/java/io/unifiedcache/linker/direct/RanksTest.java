@@ -11,8 +11,11 @@ import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.Completion;
 import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PageFailure;
+import io.unifiedcache.api.linker.PoolQuery;
+import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RestorablePrefixes;
+import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
 import io.unifiedcache.linker.direct.ScriptedStore.Script;
 import io.unifiedcache.linker.direct.ScriptedStore.Step;
@@ -245,6 +248,54 @@ class RanksTest {
               assertThat(ofRank.get(1)).isEqualTo(new Completion("good", List.of()));
             });
     closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName("load.ranks-agree: ranks at other calls are lost, however alike these are")
+  void startAndLookup_otherSubjects_areLost() throws Exception {
+    List<List<TransferRequest>> pairs =
+        List.of(
+            // Texts with equal hash codes.
+            List.of(request("Aa", "p", 1), request("BB", "p", 1)),
+            List.of(request("a", "p", 1), request("a", "p", 2)),
+            List.of(request("a", "Aa", 1), request("a", "BB", 1)));
+    for (List<TransferRequest> pair : pairs) {
+      List<Rig> rigs = ranks(plan -> plan);
+      onEach(
+          rigs,
+          rig -> {
+            rig.linker.load(pair.get(rigs.indexOf(rig)));
+            return rig.linker.startLayerWiseLoading();
+          });
+      assertThat(onEach(rigs, rig -> rig.pollLoad().failures().getFirst().cause()))
+          .allSatisfy(
+              cause -> {
+                assertThat(cause.code()).isEqualTo(FailureCode.OTHER_RANK);
+                assertThat(cause.message()).contains("not at the same call");
+              });
+      closeAll(rigs);
+    }
+    List<Rig> rigs = ranks(Rig.Plan::withSwa);
+    List<PageKey> pages = Rig.pages("p", 4);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    assertThat(
+            onEach(
+                rigs,
+                rig ->
+                    rig.linker
+                        .lookup(
+                            pages,
+                            List.of(
+                                PoolQuery.allPages(PoolName.KV),
+                                PoolQuery.trailingPages(Rig.SWA, 1 + rigs.indexOf(rig))))
+                        .usablePages()))
+        .containsExactly(0, 0);
+    closeAll(rigs);
+  }
+
+  private static TransferRequest request(String id, String page, int pages) {
+    return new TransferRequest(
+        id, List.of(new PoolTransfer(PoolName.KV, Rig.pages(page, pages), Slots.range(0, pages))));
   }
 
   @Test

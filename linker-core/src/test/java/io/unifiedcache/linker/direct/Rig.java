@@ -32,6 +32,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -207,7 +208,11 @@ final class Rig implements AutoCloseable {
                 : CacheIdentity.builder().model("m").tensor(ranks.rank(), ranks.size()).build(),
             plan.rankReplicated(),
             EmptySegments.KEEP);
-    boolean owner = plan.stages() || ranks.rank() == 0;
+    RankMember member =
+        new RankMember(
+            ranks,
+            /* owner= */ plan.stages() || ranks.rank() == 0,
+            ranks.size() == 1 ? pools.sources() : Set.of(PoolName.KV, SWA));
     String name = "rig-" + ranks.rank();
     if (late == null) {
       linker =
@@ -216,8 +221,7 @@ final class Rig implements AutoCloseable {
               /* ownsStore= */ true,
               layout,
               pools,
-              ranks,
-              owner,
+              member,
               plan.options(),
               plan.clock(),
               name);
@@ -228,8 +232,7 @@ final class Rig implements AutoCloseable {
               late.source(),
               layout,
               pools,
-              ranks,
-              owner,
+              member,
               plan.options(),
               plan.clock(),
               name);

@@ -22,7 +22,6 @@ import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.linker.PageFailure;
 import io.unifiedcache.api.linker.PoolQuery;
 import io.unifiedcache.api.linker.PoolTransfer;
-import io.unifiedcache.api.linker.RankCollective;
 import io.unifiedcache.api.linker.RestorablePrefixes;
 import io.unifiedcache.api.linker.Slots;
 import io.unifiedcache.api.linker.TransferRequest;
@@ -242,8 +241,7 @@ final class Soak implements FaultyStore.Witness {
             /* ownsStore= */ true,
             pools.layout,
             pools.pools,
-            RankCollective.ALONE,
-            /* owner= */ true,
+            RankMember.alone(pools.pools),
             options(),
             MonotonicClock.SYSTEM,
             name);

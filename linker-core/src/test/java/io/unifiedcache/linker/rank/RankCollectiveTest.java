@@ -187,6 +187,39 @@ class RankCollectiveTest {
 
   @ParameterizedTest
   @EnumSource
+  void leave_anyRank_isToldToAllAtOnceAndForGood(Kind kind) throws Exception {
+    for (int leaving = 0; leaving < 3; leaving++) {
+      try (Group group = kind.group(3);
+          ExecutorService threads = Executors.newFixedThreadPool(3)) {
+        RankCollective left = group.rank(leaving);
+        List<Future<BitSet>> calls = new ArrayList<>();
+        // The one that leaves waits, too, in another thread.
+        for (RankCollective rank : leaving == 2 ? group.ranks().subList(1, 3) : group.ranks()) {
+          if (rank != left || leaving == 2) {
+            calls.add(threads.submit(() -> rank.and(new BitSet(), Deadline.never())));
+          }
+        }
+        left.leave("it was rank " + leaving);
+        left.leave("and not this");
+        if (leaving == 2) {
+          calls.add(threads.submit(() -> group.rank(0).and(new BitSet(), Deadline.never())));
+        }
+        for (Future<BitSet> call : calls) {
+          assertThatThrownBy(call::get)
+              .hasCauseInstanceOf(RankLostException.class)
+              .hasMessageContaining("it was rank " + leaving);
+        }
+        for (RankCollective rank : group.ranks()) {
+          assertThatThrownBy(() -> rank.and(new BitSet(), Deadline.never()))
+              .isInstanceOf(RankLostException.class)
+              .hasMessageContaining("it was rank " + leaving);
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void and_anyRankGivesUp_isLostForAll(Kind kind) throws Exception {
     for (int impatient = 0; impatient < 3; impatient++) {
       try (Group group = kind.group(3)) {

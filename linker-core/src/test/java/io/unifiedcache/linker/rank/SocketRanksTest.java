@@ -9,10 +9,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.linker.RankLostException;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -535,6 +537,21 @@ class SocketRanksTest {
     }
     for (Future<BitSet> call : calls) {
       assertThat(call.get()).isEqualTo(bits);
+    }
+  }
+
+  @Test
+  void accept_allAreThere_listensNoMore() throws Exception {
+    try (RankListener listener = SocketRig.listen(2);
+        ExecutorService threads = Executors.newFixedThreadPool(1)) {
+      Future<SocketRanks> other = threads.submit(() -> SocketRig.connect(listener, 1, 2));
+      try (SocketRanks first = listener.accept(Deadline.after(SocketRig.LONG));
+          SocketRanks second = other.get()) {
+        // At once, before anything is agreed on.
+        assertThatThrownBy(() -> SocketChannel.open(listener.address()))
+            .isInstanceOf(ConnectException.class);
+        assertThat(first.size()).isEqualTo(second.size());
+      }
     }
   }
 }
