@@ -259,11 +259,11 @@ final class FolderLock implements Closeable {
     }
     try {
       requireSame();
+      writeText(PUBLISHER_TEXT);
     } catch (IOException | RuntimeException | Error e) {
       file.unlock(PUBLISHER);
       throw e;
     }
-    writeText(PUBLISHER_TEXT);
     return true;
   }
 

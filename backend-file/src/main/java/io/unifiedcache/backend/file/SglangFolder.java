@@ -127,6 +127,13 @@ final class SglangFolder implements Closeable {
         }
       }
     }
+    for (String name : names) {
+      int end = name.lastIndexOf('-');
+      // A writer that lives has a lock: one that could not delete a file may have closed it.
+      if (end > 0 && disk.size(begun.resolve(name.substring(0, end) + LOCK)) < 0) {
+        boolean unused = disk.delete(begun.resolve(name));
+      }
+    }
   }
 
   private void deleteIfDead(String other, List<String> names) throws IOException {
