@@ -51,7 +51,7 @@ class RuleIdsTest {
   @Test
   void rulesFile_namesEachRuleOnce() throws Exception {
     assertThat(Files.readAllLines(RULES))
-        .hasSize(83)
+        .hasSize(85)
         .doesNotHaveDuplicates()
         .allMatch(id -> id.matches("[a-z]+\\.[a-z]+(-[a-z0-9]+)*"));
   }

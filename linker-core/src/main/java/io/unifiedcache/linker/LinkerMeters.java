@@ -22,6 +22,8 @@ import java.util.function.ToDoubleFunction;
  * <tr><td>{@code unified.cache.lookups}</td><td></td><td>lookups that asked the store</td></tr>
  * <tr><td>{@code unified.cache.lookup.failures}</td><td></td><td>objects that a lookup could not
  *     find out about</td></tr>
+ * <tr><td>{@code unified.cache.outages}</td><td></td><td>how often the store was taken to be
+ *     away</td></tr>
  * <tr><td>{@code unified.cache.loads}</td><td>{@code result}: {@code ok}, {@code failed}</td>
  *     <td>loads</td></tr>
  * <tr><td>{@code unified.cache.offloads}</td><td>{@code result}: {@code ok}, {@code failed}</td>
@@ -57,6 +59,7 @@ public final class LinkerMeters implements MeterBinder {
   public void bindTo(MeterRegistry registry) {
     count(registry, "lookups", Tags.empty(), LinkerStats::lookups);
     count(registry, "lookup.failures", Tags.empty(), LinkerStats::lookupFailures);
+    count(registry, "outages", Tags.empty(), LinkerStats::outages);
     count(registry, "loads", Tags.of("result", "ok"), LinkerStats::loads);
     count(registry, "loads", Tags.of("result", "failed"), LinkerStats::failedLoads);
     count(registry, "offloads", Tags.of("result", "ok"), LinkerStats::offloads);

@@ -43,8 +43,10 @@ public interface CacheLinker extends AutoCloseable {
    * <p>The objects of pool {@code kv} are asked for first, then those of the other pools for the
    * pages that {@code kv} has, together, and nothing beyond (rule {@code restore.bounded-query}). A
    * failure of the store shortens the answer and never lengthens it (rule {@code
-   * restore.failed-lookup}); it is counted, and is not an exception. An object that failed to load
-   * is not offered until it is stored anew or the suspicion has expired (rule {@code
+   * restore.failed-lookup}); it is counted, and is not an exception. A lookup does not wait for a
+   * store that ignores its deadline (rule {@code restore.deadline}), and asks nothing of one that
+   * is away until that answers again (rule {@code linker.outage}). An object that failed to load is
+   * not offered until it is stored anew or the suspicion has expired (rule {@code
    * load.no-livelock}).
    *
    * @param pages the pages of the prompt that the engine does not hold, from the first on

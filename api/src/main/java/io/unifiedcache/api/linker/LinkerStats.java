@@ -8,6 +8,7 @@ import java.util.Map;
  *
  * @param lookups lookups that asked the store
  * @param lookupFailures objects that a lookup could not find out about
+ * @param outages how often the store was taken to be away (rule {@code linker.outage})
  * @param loads loads that are loaded on this rank
  * @param failedLoads loads that failed on this rank, cancelled ones included once they had started
  * @param offloads offloads of which no page failed on this rank; where another rank writes the
@@ -25,6 +26,7 @@ import java.util.Map;
 public record LinkerStats(
     long lookups,
     long lookupFailures,
+    long outages,
     long loads,
     long failedLoads,
     long offloads,

@@ -12,6 +12,7 @@ import io.unifiedcache.api.linker.LoadBatch;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.PutOp;
+import io.unifiedcache.conformance.linker.FaultInjectingStore.Call;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Script;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Step;
 import io.unifiedcache.conformance.run.Rule;
@@ -23,9 +24,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 
 /** The rules of what a linker makes of a fault, and of what only looks like one. */
 public final class FaultRules {
+  private static final int LOOKUPS_OF_AN_OUTAGE = 200;
+
   private FaultRules() {}
 
   @Rule(
@@ -276,6 +280,103 @@ public final class FaultRules {
               "the puts of an offload that was ready after its completion was told",
               List.of(),
               engine.store().calls(Step.PUT));
+        });
+  }
+
+  @Rule(
+      id = "restore.deadline",
+      scope = Scope.LINKER,
+      text =
+          "A lookup returns soon after linker.lookup-timeout, with nothing, though the store"
+              + " ignores its deadline; and close frees one that waits.",
+      hint = "Call the store on another thread, and wait for it no longer than that.")
+  static void deadline(Trial trial) {
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().set("linker.lookup-timeout", rig.moment()).open();
+          List<PageKey> pages = LinkerRig.pages("p", 1);
+          engine.store(pages);
+          Gate gate = engine.store().gate(call -> call.step() == Step.EXISTS);
+          trial.expectEqual(
+              "the longest restorable length while the store does not answer",
+              0,
+              rig.awaited(
+                  "a lookup whose store ignores its deadline", () -> engine.restorable(pages)));
+          gate.open();
+        });
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().set("linker.lookup-timeout", Duration.ofHours(1)).open();
+          List<PageKey> pages = LinkerRig.pages("p", 1);
+          Gate gate = engine.store().gate(call -> call.step() == Step.EXISTS);
+          Future<Integer> looking =
+              trial.start(
+                  "lookup", () -> engine.linker().lookup(pages, engine.queries()).usablePages());
+          gate.awaitArrival();
+          engine.close();
+          rig.await(
+              "a close to free a lookup that waits for its store",
+              looking::isDone,
+              () -> "it still waits");
+          gate.open();
+        });
+  }
+
+  @Rule(
+      id = "linker.outage",
+      scope = Scope.LINKER,
+      text =
+          "After some lookups in a row that no part of the store answers, lookups find nothing"
+              + " without asking it, and loads and offloads fail with UNREACHABLE; hits come back"
+              + " by themselves when it answers again, and no object is suspect.",
+      hint =
+          "Count the failures in a row; at linker.outage-failures ask no more but one object now"
+              + " and then, in the background, until that is answered.")
+  static void outage(Trial trial) {
+    LinkerRig.attempt(
+        trial,
+        rig -> {
+          Engine engine = rig.engine().set("linker.retry-interval", Duration.ofMillis(20)).open();
+          List<PageKey> pages = LinkerRig.pages("p", 2);
+          engine.store(pages);
+          StoreFailure gone = StoreFailure.of(FailureCode.UNREACHABLE, "injected: nothing answers");
+          engine
+              .store()
+              .follow(
+                  new Script() {
+                    @Override
+                    public StoreFailure failure(Call call, int i) {
+                      return gone;
+                    }
+                  });
+          engine.store().forgetCalls();
+          for (int i = 0; i < LOOKUPS_OF_AN_OUTAGE; i++) {
+            trial.expectEqual(
+                "the longest restorable length while the store is away",
+                0,
+                engine.restorable(pages));
+          }
+          int asked = engine.store().calls().size();
+          trial.expect(
+              asked < LOOKUPS_OF_AN_OUTAGE / 2,
+              LOOKUPS_OF_AN_OUTAGE + " lookups to ask a store that is away a few times",
+              () -> asked + " calls");
+          LoadBatch batch = engine.start(engine.request("a", pages, 4));
+          LoadRules.expectNamed(
+              trial,
+              engine.expectFailed("a", engine.pollLoads(batch.requests().getFirst())),
+              pages.getFirst(),
+              FailureCode.UNREACHABLE);
+          engine.linker().offload(engine.request("b", pages, 0));
+          LoadRules.expectNamed(
+              trial, engine.pollOffload(), pages.getFirst(), FailureCode.UNREACHABLE);
+          engine.store().follow(Script.NONE);
+          rig.await(
+              "hits to come back once the store answers, and so 2 pages to be restorable",
+              () -> engine.restorable(pages) == 2,
+              () -> engine.restorable(pages) + " are");
         });
   }
 }

@@ -38,7 +38,8 @@ public final class FaultMutants {
 
   /** Returns all of them. */
   public static List<Mutant> all() {
-    return Stream.of(sizeExact(), readyFails(), peek(), removeProven(), mendOnce(), readyTimeout())
+    return Stream.of(
+            sizeExact(), readyFails(), peek(), removeProven(), mendOnce(), readyTimeout(), away())
         .flatMap(Collection::stream)
         .toList();
   }
@@ -272,5 +273,24 @@ public final class FaultMutants {
             "an offload waits for its pages for ever",
             "the completion of an offload",
             setting("linker.ready-timeout", old -> "1h", "")));
+  }
+
+  private static List<Mutant> away() {
+    return List.of(
+        mutant(
+            "restore.deadline",
+            "a lookup asks the store on the thread of the engine",
+            "a lookup",
+            setting("linker.lookup-timeout", old -> "1h", "")),
+        mutant(
+            "linker.outage",
+            "a store that is away is asked by every lookup",
+            "to ask a store that is away a few times",
+            setting("linker.outage-failures", old -> "0", "")),
+        mutant(
+            "linker.outage",
+            "a store that was away is taken to be away for ever",
+            "hits to come back once the store answers",
+            setting("linker.retry-interval", old -> "20ms".equals(old) ? "1h" : old, "1s")));
   }
 }

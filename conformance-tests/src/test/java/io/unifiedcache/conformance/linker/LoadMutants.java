@@ -450,6 +450,7 @@ public final class LoadMutants {
                         return new LinkerStats(
                             s.lookups(),
                             s.lookupFailures(),
+                            s.outages(),
                             s.loads() + s.failedLoads(),
                             s.failedLoads(),
                             s.offloads(),

@@ -213,6 +213,7 @@ public final class RestoreMutants {
                     return new LinkerStats(
                         real.lookups(),
                         /* lookupFailures= */ 0,
+                        real.outages(),
                         real.loads(),
                         real.failedLoads(),
                         real.offloads(),

@@ -22,6 +22,8 @@ import java.util.List;
  * @param rankTimeout how long one rank waits for the others to agree, beyond the longest of the
  *     deadlines of the store
  * @param offloadThreads threads that offload, at least 1
+ * @param outageFailures after how many questions in a row that the store does not answer it is
+ *     away, 0 for never (rule {@code linker.outage})
  * @param suspectExpiry how long an object that failed to load is not offered (rule {@code
  *     load.no-livelock})
  * @param startPolicy what becomes of a linker whose store cannot be opened (rule {@code
@@ -41,6 +43,7 @@ public record LinkerOptions(
     Duration closeTimeout,
     Duration rankTimeout,
     int offloadThreads,
+    int outageFailures,
     Duration suspectExpiry,
     StartPolicy startPolicy,
     Duration startTimeout,
@@ -100,6 +103,16 @@ public record LinkerOptions(
   private static final Option<Long> OFFLOAD_THREADS =
       Option.number("linker.offload-threads", "Threads that offload pages.", 1, 64).withDefault(2L);
 
+  private static final Option<Long> OUTAGE_FAILURES =
+      Option.number(
+              "linker.outage-failures",
+              "After how many questions in a row that the store does not answer lookups find"
+                  + " nothing at once, until it answers one in the background, which is asked at"
+                  + " intervals from linker.retry-interval on; 0 for never.",
+              0,
+              1_000)
+          .withDefault(3L);
+
   private static final Option<Duration> SUSPECT_EXPIRY =
       Option.duration(
               "linker.suspect-expiry",
@@ -149,6 +162,7 @@ public record LinkerOptions(
           CLOSE_TIMEOUT,
           RANK_TIMEOUT,
           OFFLOAD_THREADS,
+          OUTAGE_FAILURES,
           SUSPECT_EXPIRY,
           START_POLICY,
           START_TIMEOUT,
@@ -205,6 +219,7 @@ public record LinkerOptions(
         settings.get(CLOSE_TIMEOUT),
         settings.get(RANK_TIMEOUT),
         Math.toIntExact(settings.get(OFFLOAD_THREADS)),
+        Math.toIntExact(settings.get(OUTAGE_FAILURES)),
         settings.get(SUSPECT_EXPIRY),
         settings.get(START_POLICY),
         settings.get(START_TIMEOUT),

@@ -46,6 +46,9 @@ final class BatchLoad implements Runnable {
   /** The requests that had not been cancelled when the batch began; the others have been ended. */
   private final BitSet begun = new BitSet();
 
+  /** Why the store was not asked; null if it was. */
+  private @Nullable StoreFailure unasked;
+
   /** Objects that were opened together, and what they are for. */
   private record Opened(ReadSession session, List<Entry> entries) {}
 
@@ -110,6 +113,11 @@ final class BatchLoad implements Runnable {
       if (notReady != null) {
         batch.fail(request, notReady);
       }
+    }
+    unasked = access.outage().refusal();
+    if (unasked != null) {
+      batch.failAll(unasked);
+      return;
     }
     List<Entry> entries = new ArrayList<>();
     for (PageObjects objects : pools) {
@@ -279,7 +287,11 @@ final class BatchLoad implements Runnable {
       StoreFailure cause = verdicts.get(request);
       if (cause != null && !transfer.hasFailed()) {
         failedAsWhole.set(request);
-        transfer.failAll(cause);
+        if (unasked == null) {
+          transfer.failAll(cause);
+        } else {
+          transfer.failUnasked(cause);
+        }
       }
     }
     try {

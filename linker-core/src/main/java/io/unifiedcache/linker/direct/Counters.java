@@ -11,6 +11,7 @@ import java.util.Map;
 final class Counters {
   private long lookups;
   private long lookupFailures;
+  private long outages;
   private long loads;
   private long failedLoads;
   private long offloads;
@@ -25,6 +26,10 @@ final class Counters {
   synchronized void lookup(long failedObjects) {
     lookups++;
     lookupFailures += failedObjects;
+  }
+
+  synchronized void outage() {
+    outages++;
   }
 
   /** Counts an object, or a whole request, that failed. */
@@ -57,6 +62,7 @@ final class Counters {
     return new LinkerStats(
         lookups,
         lookupFailures,
+        outages,
         loads,
         failedLoads,
         offloads,

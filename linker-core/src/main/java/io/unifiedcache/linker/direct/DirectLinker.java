@@ -4,7 +4,6 @@ import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.MonotonicClock;
-import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
 import io.unifiedcache.api.StoreFailure;
@@ -23,7 +22,6 @@ import io.unifiedcache.api.linker.PoolTransfer;
 import io.unifiedcache.api.linker.PoolTransferResult;
 import io.unifiedcache.api.linker.RestorablePrefixes;
 import io.unifiedcache.api.linker.TransferRequest;
-import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.linker.config.LinkerOptions;
 import io.unifiedcache.linker.key.KeyLayout;
@@ -124,25 +122,28 @@ public final class DirectLinker implements CacheLinker {
   }
 
   /** The threads of a linker, which begin when it opens and end when it closes. */
-  private record Threads(Workers load, Workers offload) {
+  private record Threads(Workers load, Workers offload, Workers lookup) {
     static Threads start(String instance, LinkerOptions options) {
-      Workers load =
-          Workers.start(1, Thread.ofPlatform().daemon().name(instance + "-load").factory());
+      List<Workers> started = new ArrayList<>();
       try {
-        return new Threads(
-            load,
-            Workers.start(
-                options.offloadThreads(),
-                Thread.ofPlatform().daemon().name(instance + "-offload-", 0).factory()));
+        started.add(start(1, instance + "-load-"));
+        started.add(start(options.offloadThreads(), instance + "-offload-"));
+        started.add(start(Outage.THREADS, instance + "-lookup-"));
+        return new Threads(started.get(0), started.get(1), started.get(2));
       } catch (CacheException e) {
-        load.end();
+        started.forEach(Workers::end);
         throw e;
       }
+    }
+
+    private static Workers start(int count, String name) {
+      return Workers.start(count, Thread.ofPlatform().daemon().name(name, 0).factory());
     }
 
     void end() {
       load.end();
       offload.end();
+      lookup.end();
     }
   }
 
@@ -166,9 +167,9 @@ public final class DirectLinker implements CacheLinker {
       String instance) {
     List<PageObjects> objects = objects(pools, layout);
     StoreStart start = StoreStart.none(options, instance);
-    StoreAccess none = access(start.unopened(), layout, options, clock, instance);
     Threads threads = Threads.start(instance, options);
     try {
+      StoreAccess none = access(start.unopened(), layout, options, clock, instance, threads);
       StoreAccess access = none.to(store, new StoreNeeds(pools, options.loadPath()));
       return new DirectLinker(access, start, ownsStore, pools, objects, member, threads);
     } catch (RuntimeException | Error e) {
@@ -213,8 +214,8 @@ public final class DirectLinker implements CacheLinker {
     StoreNeeds needs = new StoreNeeds(pools, options.loadPath());
     needs.requireOffered(source.capabilities());
     List<PageObjects> objects = objects(pools, layout);
-    StoreAccess none = access(start.unopened(), layout, options, clock, instance);
     Threads threads = Threads.start(instance, options);
+    StoreAccess none = access(start.unopened(), layout, options, clock, instance, threads);
     try {
       DirectLinker linker =
           new DirectLinker(none, start, /* ownsStore= */ true, pools, objects, member, threads);
@@ -239,7 +240,9 @@ public final class DirectLinker implements CacheLinker {
       KeyLayout layout,
       LinkerOptions options,
       MonotonicClock clock,
-      String instance) {
+      String instance,
+      Threads threads) {
+    Counters counters = new Counters();
     return new StoreAccess(
         instance,
         store,
@@ -248,7 +251,8 @@ public final class DirectLinker implements CacheLinker {
         layout,
         options,
         new SuspectObjects(options.suspectExpiry(), clock),
-        new Counters(),
+        counters,
+        new Outage(instance, store, threads.lookup(), options, counters, clock),
         clock);
   }
 
@@ -267,7 +271,7 @@ public final class DirectLinker implements CacheLinker {
         new PrefixLookup(
             access.store().limits().batch(),
             access.suspects()::contains,
-            keys -> exists(access.store(), keys, by),
+            keys -> access.outage().exists(keys, by),
             failure -> {
               access.failLookup(failure);
               if (failures.getAndIncrement() == 0) {
@@ -275,6 +279,7 @@ public final class DirectLinker implements CacheLinker {
               }
             });
     PoolTransferResult here = here(lookup, pages, asked);
+    requireOpen();
     access.counters().lookup(failures.get());
     if (failures.get() == 0) {
       told = null;
@@ -322,16 +327,6 @@ public final class DirectLinker implements CacheLinker {
     } catch (RuntimeException | Error problem) {
       LOG.error("{}: a lookup failed", instance, problem);
       return new PoolTransferResult(RestorablePrefixes.none(), Map.of());
-    }
-  }
-
-  /** Asks the store; whatever it throws is a failure of every key (rule restore.failed-lookup). */
-  private BatchResult exists(CacheStore store, List<ObjectKey> keys, Deadline by) {
-    try {
-      return store.exists(keys, by);
-    } catch (RuntimeException | Error problem) {
-      LOG.warn("{}: a lookup failed", instance, problem);
-      return BatchResult.allFailed(keys.size(), StoreAccess.thrown(problem));
     }
   }
 
@@ -573,6 +568,10 @@ public final class DirectLinker implements CacheLinker {
     if (agreement.isLost()) {
       return new LinkerHealth(LinkerHealth.State.DOWN, agreement.elsewhere().message() + held);
     }
+    StoreFailure away = access.outage().refusal();
+    if (away != null) {
+      return new LinkerHealth(LinkerHealth.State.DEGRADED, away.message() + held);
+    }
     LinkerHealth store = probe.ask(access.store(), by);
     LinkerHealth.State state =
         store.state() == LinkerHealth.State.UP && !held.isEmpty()
@@ -594,6 +593,7 @@ public final class DirectLinker implements CacheLinker {
     try {
       loads.close();
       offloads.close();
+      access.outage().close();
       Drained drained = drain(closedFailure(), by);
       threads.end();
       unused = drained.quarantined().isEmpty();

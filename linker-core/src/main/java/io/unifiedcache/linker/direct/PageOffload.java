@@ -109,6 +109,11 @@ final class PageOffload implements Runnable {
     if (!owner) {
       return;
     }
+    StoreFailure away = access.outage().refusal();
+    if (away != null) {
+      access.failOffload(transfer, away);
+      return;
+    }
     Deadline by = Deadline.after(access.options().offloadTimeout(), access.clock());
     List<Entry> entries = new ArrayList<>();
     for (PoolPages pages : transfer.pools()) {
@@ -124,6 +129,7 @@ final class PageOffload implements Runnable {
     }
     BatchResult exists =
         StoreAccess.requireSize(entries.size(), access.store().exists(keys(entries), by));
+    access.outage().note(keys(entries), exists);
     List<Entry> missing = new ArrayList<>();
     List<Entry> suspect = new ArrayList<>();
     for (int i = 0; i < entries.size(); i++) {

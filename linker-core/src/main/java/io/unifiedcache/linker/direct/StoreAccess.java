@@ -43,6 +43,7 @@ record StoreAccess(
     LinkerOptions options,
     SuspectObjects suspects,
     Counters counters,
+    Outage outage,
     MonotonicClock clock) {
 
   /**
@@ -63,6 +64,7 @@ record StoreAccess(
         options,
         new SuspectObjects(options.suspectExpiry(), clock),
         counters,
+        outage.of(other),
         clock);
   }
 
@@ -167,7 +169,7 @@ record StoreAccess(
    * Tells that a load has failed as a whole, so that none of its objects is offered at once again.
    */
   void tellFailedLoad(Transfer transfer, StoreFailure cause) {
-    if (SuspectObjects.isRaisedByWhole(cause)) {
+    if (!transfer.isUnasked() && SuspectObjects.isRaisedByWhole(cause)) {
       transfer.eachKey(transfer.allPages(), key -> suspects.add(key, /* bad= */ false));
     }
     failed("load", transfer.id(), "", cause);

@@ -80,6 +80,8 @@ final class Transfer {
   /** Why all pages have failed that have no failure of their own. */
   private @Nullable StoreFailure whole;
 
+  private boolean unasked;
+
   private final List<CompletableFuture<?>> holds = new ArrayList<>();
   private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
 
@@ -276,6 +278,17 @@ final class Transfer {
     }
   }
 
+  /** Fails every page without having asked the store for any, so that nothing is known of them. */
+  void failUnasked(StoreFailure cause) {
+    unasked = true;
+    failAll(cause);
+  }
+
+  /** Returns whether the transfer failed before the store was asked. */
+  boolean isUnasked() {
+    return unasked;
+  }
+
   boolean hasFailed() {
     if (whole != null) {
       return true;
@@ -324,7 +337,7 @@ final class Transfer {
   PageVerdicts verdicts() {
     return new PageVerdicts(
         goodPages(),
-        whole == null || !SuspectObjects.isRaisedByWhole(whole)
+        whole == null || unasked || !SuspectObjects.isRaisedByWhole(whole)
             ? pagesWithout(SuspectObjects::isRaisedBy)
             : new BitSet(),
         pagesWithout(failure -> failure.code().provesBadObject()));

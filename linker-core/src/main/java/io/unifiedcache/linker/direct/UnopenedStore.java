@@ -9,7 +9,6 @@ import io.unifiedcache.api.store.BatchResult;
 import io.unifiedcache.api.store.CacheStore;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.api.store.GetOp;
-import io.unifiedcache.api.store.ObjectStatus;
 import io.unifiedcache.api.store.PutOp;
 import io.unifiedcache.api.store.StoreHealth;
 import io.unifiedcache.api.store.StoreLimits;
@@ -61,15 +60,7 @@ final class UnopenedStore implements CacheStore {
    */
   @Override
   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
-    BatchResult.Builder result = BatchResult.builder(keys.size());
-    for (int i = 0; i < keys.size(); i++) {
-      if (i == 0) {
-        result.failed(i, failure());
-      } else {
-        result.set(i, ObjectStatus.ABSENT);
-      }
-    }
-    return result.build();
+    return Outage.nothing(keys.size(), failure());
   }
 
   @Override

@@ -28,6 +28,7 @@ class LinkerOptionsTest {
                 Duration.ofSeconds(30),
                 Duration.ofSeconds(10),
                 /* offloadThreads= */ 2,
+                /* outageFailures= */ 3,
                 Duration.ofMinutes(10),
                 StartPolicy.FAIL_FAST,
                 Duration.ofSeconds(10),
@@ -48,6 +49,7 @@ class LinkerOptionsTest {
     set(settings, "linker.close-timeout", "4s");
     set(settings, "linker.rank-timeout", "5s");
     set(settings, "linker.offload-threads", "6");
+    set(settings, "linker.outage-failures", "7");
     set(settings, "linker.suspect-expiry", "0s");
     set(settings, "linker.start-policy", "degraded");
     set(settings, "linker.start-timeout", "7s");
@@ -55,7 +57,7 @@ class LinkerOptionsTest {
     set(settings, "linker.groups", "yes");
     Settings built = settings.build();
 
-    assertThat(LinkerOptions.options()).hasSize(15).allMatch(built::isSet);
+    assertThat(LinkerOptions.options()).hasSize(16).allMatch(built::isSet);
     assertThat(LinkerOptions.from(built))
         .isEqualTo(
             new LinkerOptions(
@@ -67,6 +69,7 @@ class LinkerOptionsTest {
                 SECOND.multipliedBy(4),
                 SECOND.multipliedBy(5),
                 /* offloadThreads= */ 6,
+                /* outageFailures= */ 7,
                 Duration.ZERO,
                 StartPolicy.DEGRADED,
                 SECOND.multipliedBy(7),
@@ -172,6 +175,7 @@ class LinkerOptionsTest {
             close,
             rank,
             threads,
+            /* outageFailures= */ 3,
             suspect,
             StartPolicy.FAIL_FAST,
             start,

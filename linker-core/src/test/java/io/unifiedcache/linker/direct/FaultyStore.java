@@ -81,7 +81,6 @@ final class FaultyStore implements CacheStore {
   private final Odds odds;
   private final int batch;
   private final Witness witness;
-  private final Thread engine = Thread.currentThread();
   private final Map<Step, AtomicInteger> calls = new ConcurrentHashMap<>();
   private final ConcurrentLinkedQueue<Hold> holds = new ConcurrentLinkedQueue<>();
   private final ThreadLocal<List<ObjectKey>> present = ThreadLocal.withInitial(List::of);
@@ -175,7 +174,7 @@ final class FaultyStore implements CacheStore {
   @Override
   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
     BatchResult result = disturb(Step.EXISTS, keys, nothing(keys), () -> store.exists(keys, by));
-    if (Thread.currentThread().equals(engine)) {
+    if (isLookup()) {
       witness.lookedUp(keys, result);
       return result;
     }
@@ -313,7 +312,7 @@ final class FaultyStore implements CacheStore {
       witness.wronged(
           "%s of %d objects where %d are the limit".formatted(step, keys.size(), batch));
     }
-    if (random.nextInt(1000) < odds.heldUp() && !Thread.currentThread().equals(engine)) {
+    if (random.nextInt(1000) < odds.heldUp() && !isLookup()) {
       holdUp();
     }
     List<Memory> all = memory.stream().flatMap(List::stream).toList();
@@ -381,6 +380,11 @@ final class FaultyStore implements CacheStore {
       holds.add(new Hold(released, segments, reads ? null : put));
     }
     return failure;
+  }
+
+  /** Returns whether the engine waits for the calling thread. */
+  private static boolean isLookup() {
+    return Thread.currentThread().getName().contains("-lookup-");
   }
 
   private void holdUp() {

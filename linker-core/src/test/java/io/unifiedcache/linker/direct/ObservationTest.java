@@ -101,6 +101,7 @@ class ObservationTest {
               new LinkerStats(
                   /* lookups= */ 1,
                   /* lookupFailures= */ 1,
+                  /* outages= */ 0,
                   /* loads= */ 1,
                   /* failedLoads= */ 1,
                   /* offloads= */ 1,
@@ -123,9 +124,10 @@ class ObservationTest {
       run(rig);
       assertThat(registry.getMeters())
           .allSatisfy(meter -> assertThat(meter.getId().getTag("linker")).isEqualTo("a"))
-          .hasSize(11 + FailureCode.values().length + 1);
+          .hasSize(12 + FailureCode.values().length + 1);
       assertThat(count(registry, "lookups")).isEqualTo(1);
       assertThat(count(registry, "lookup.failures")).isEqualTo(1);
+      assertThat(count(registry, "outages")).isZero();
       assertThat(count(registry, "loads", "result", "ok")).isEqualTo(1);
       assertThat(count(registry, "loads", "result", "failed")).isEqualTo(1);
       assertThat(count(registry, "offloads", "result", "ok")).isEqualTo(1);

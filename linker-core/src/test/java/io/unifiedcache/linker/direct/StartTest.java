@@ -594,6 +594,7 @@ class StartTest {
     Rig.Plan plan = plan(StartPolicy.DEGRADED);
     StoreStart start = new StoreStart(opening, plan.options(), "unit", pause);
     AtomicInteger undone = new AtomicInteger();
+    Workers lookups = Workers.start(1, Thread.ofPlatform().daemon().factory());
     StoreAccess linked =
         new StoreAccess(
             "unit",
@@ -608,7 +609,10 @@ class StartTest {
             plan.options(),
             new SuspectObjects(Duration.ZERO, MonotonicClock.SYSTEM),
             new Counters(),
+            new Outage(
+                "unit", store, lookups, plan.options(), new Counters(), MonotonicClock.SYSTEM),
             MonotonicClock.SYSTEM);
+    lookups.end();
     List<StoreAccess> published = new CopyOnWriteArrayList<>();
 
     start.begin(
