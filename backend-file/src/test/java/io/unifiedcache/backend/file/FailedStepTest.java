@@ -219,7 +219,8 @@ class FailedStepTest {
     try (IndexLog log =
         Objects.requireNonNull(IndexLog.open(disk, Disk.Access.WRITE, path, 2, store(root)))) {
       var unused = log.read(entries -> {});
-      var alsoUnused = log.append(List.of(new LogEntry.Continued(next, IndexLog.HEADER_BYTES)));
+      assertThat(log.append(List.of(new LogEntry.Continued(next, IndexLog.HEADER_BYTES))))
+          .isPositive();
     }
     try (FileStore store = Stores.open(root)) {
       expectAll(store, stored);

@@ -302,11 +302,11 @@ class TakenAwayTest {
       }
       Stores.putOk(store, "mine", bytesOf("mine"));
     }
-    try (FileStore store = Stores.open(root());
-        FileStore same = Stores.open(alias)) {
-      Stores.putOk(same, "more", bytesOf("more"));
-      Stores.expect(store, "more", bytesOf("more"));
-      same.close();
+    try (FileStore store = Stores.open(root())) {
+      try (FileStore same = Stores.open(alias)) {
+        Stores.putOk(same, "more", bytesOf("more"));
+        Stores.expect(store, "more", bytesOf("more"));
+      }
       assertThat(openedByAnother("exclusive")).isEqualTo("BUSY");
       assertThat(openedByAnother("shared")).isEqualTo("open");
     }
