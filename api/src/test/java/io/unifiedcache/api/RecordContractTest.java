@@ -79,8 +79,10 @@ class RecordContractTest {
   }
 
   /** Returns twelve numbers, and twelve others. */
-  private static Object[] numbers() {
-    return LongStream.concat(LongStream.range(0, 12), LongStream.range(100, 112)).boxed().toArray();
+  private static Object[] numbers(int size) {
+    return LongStream.concat(LongStream.range(0, size), LongStream.range(100, 100 + size))
+        .boxed()
+        .toArray();
   }
 
   /** Returns two samples, one after the other, with one more value at the end of each. */
@@ -205,11 +207,11 @@ class RecordContractTest {
             16L,
             Duration.ZERO,
             Duration.ZERO),
-        of(StoreStats.class, numbers()),
+        of(StoreStats.class, numbers(12)),
         of(LinkerHealth.class, LinkerHealth.State.UP, "fine", LinkerHealth.State.DOWN, "gone"),
         of(
             LinkerStats.class,
-            insertedAt(12, Map.of(FailureCode.IO, 1L), Map.of(FailureCode.IO, 2L), numbers())),
+            insertedAt(13, Map.of(FailureCode.IO, 1L), Map.of(FailureCode.IO, 2L), numbers(13))),
         of(Completion.class, "r", List.of(pageFailure), "s", List.of(otherPageFailure)),
         of(Component.class, "k", List.of(buffer), "v", List.of(otherBuffer)),
         of(

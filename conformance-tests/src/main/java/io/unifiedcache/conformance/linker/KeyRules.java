@@ -1,19 +1,14 @@
 package io.unifiedcache.conformance.linker;
 
-import io.unifiedcache.api.FailureCode;
-import io.unifiedcache.api.MemoryState;
 import io.unifiedcache.api.ObjectKey;
 import io.unifiedcache.api.PageKey;
 import io.unifiedcache.api.PoolName;
-import io.unifiedcache.api.StoreFailure;
 import io.unifiedcache.api.linker.Component;
 import io.unifiedcache.api.linker.DevicePool;
 import io.unifiedcache.api.linker.DevicePools;
 import io.unifiedcache.api.linker.LayerBuffer;
 import io.unifiedcache.api.store.Capability;
 import io.unifiedcache.conformance.linker.FaultInjectingStore.Call;
-import io.unifiedcache.conformance.linker.FaultInjectingStore.Script;
-import io.unifiedcache.conformance.linker.FaultInjectingStore.Step;
 import io.unifiedcache.conformance.run.Rule;
 import io.unifiedcache.conformance.run.Scope;
 import io.unifiedcache.conformance.run.Trial;
@@ -79,12 +74,9 @@ public final class KeyRules {
         pages,
         objects);
     if (trial.has(Capability.REMOVE)) {
-      StoreFailure corrupt =
-          new StoreFailure(FailureCode.CORRUPT, "a flipped bit", false, MemoryState.DIRTY);
-      Set<ObjectKey> bad = Set.of(objects.iterator().next());
-      engine.store().follow(Script.failing(corrupt, bad, Step.GET, Step.OPEN, Step.READ));
+      ObjectKey bad = objects.iterator().next();
+      engine.store().follow(new LoadRules.Damaged(bad, /* canBeRemoved= */ true));
       var unused = engine.load("bad", pages, 8);
-      engine.store().follow(Script.NONE);
       // Seen corrupt, it is to be removed and stored anew: how that ends is another rule's
       // business.
       engine.fill(pages.getFirst(), 0);

@@ -160,19 +160,31 @@ final class LinkerRig {
 
   /** Waits until something is so. Fails the rule if it does not become so. */
   void await(String expected, BooleanSupplier condition, Supplier<String> observed) {
-    Deadline by = Deadline.after(patience());
+    await(patience(), expected, condition, observed);
+  }
+
+  private void await(
+      Duration time, String expected, BooleanSupplier condition, Supplier<String> observed) {
+    Deadline by = Deadline.after(time);
     while (!condition.getAsBoolean()) {
       if (by.hasPassed() || storeLostObjects()) {
-        throw new Violation(expected + " within " + patience().toSeconds() + " s", observed.get());
+        throw new Violation(expected + " within " + time.toSeconds() + " s", observed.get());
       }
       pause(Duration.ofMillis(1));
     }
   }
 
-  /** Returns the answer of a call. Fails the rule if it does not come back. */
+  /**
+   * Returns the answer of a call. Fails the rule if it does not come back, be it for as long as the
+   * store may take beyond a deadline.
+   */
   <T> T awaited(String what, Callable<T> call) {
     Future<T> answer = trial.start("call", call);
-    await(what + " to return", answer::isDone, () -> "it has not");
+    await(
+        patience().plus(trial.limits().grace()),
+        what + " to return",
+        answer::isDone,
+        () -> "it has not");
     return trial.await(what, answer);
   }
 

@@ -157,6 +157,7 @@ public final class ProviderMutants {
       String rule, String what, String says, String name, CacheStoreProvider provider) {
     return new Mutant(
         Set.of(rule),
+        Set.of(),
         what,
         says,
         () ->

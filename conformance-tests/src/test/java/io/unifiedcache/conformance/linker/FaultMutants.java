@@ -278,10 +278,11 @@ public final class FaultMutants {
   private static List<Mutant> away() {
     return List.of(
         mutant(
-            "restore.deadline",
-            "a lookup asks the store on the thread of the engine",
-            "a lookup",
-            setting("linker.lookup-timeout", old -> "1h", "")),
+                "restore.deadline",
+                "a lookup asks the store on the thread of the engine",
+                "a lookup",
+                setting("linker.lookup-timeout", old -> "1h", ""))
+            .alsoBreaking("load.ranks-agree"),
         mutant(
             "linker.outage",
             "a store that is away is asked by every lookup",

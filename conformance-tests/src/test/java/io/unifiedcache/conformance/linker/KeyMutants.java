@@ -90,23 +90,24 @@ public final class KeyMutants {
             "to share no object",
             identified(old -> old.model().isPresent() ? old : old.toBuilder().model("").build())),
         Edits.mutant(
-            "key.isolation",
-            "tag and model are joined",
-            "to share no object",
-            identified(
-                old ->
-                    new CacheIdentity(
-                        old.tag().map(tag -> tag + old.model().map(m -> "_" + m).orElse("")),
-                        Optional.empty(),
-                        old.revision(),
-                        old.elementType(),
-                        old.pageTokens(),
-                        old.salt(),
-                        old.tensor(),
-                        old.pipeline(),
-                        old.context(),
-                        old.decodeContext(),
-                        old.splitHeads()))),
+                "key.isolation",
+                "tag and model are joined",
+                "to share no object",
+                identified(
+                    old ->
+                        new CacheIdentity(
+                            old.tag().map(tag -> tag + old.model().map(m -> "_" + m).orElse("")),
+                            Optional.empty(),
+                            old.revision(),
+                            old.elementType(),
+                            old.pageTokens(),
+                            old.salt(),
+                            old.tensor(),
+                            old.pipeline(),
+                            old.context(),
+                            old.decodeContext(),
+                            old.splitHeads())))
+            .alsoBreaking("linker.ranks"),
         Edits.mutant(
             "key.isolation",
             "the rank is named, and not of how many it is",
@@ -124,23 +125,24 @@ public final class KeyMutants {
                             .model(old.model().get().toLowerCase(Locale.ROOT))
                             .build())),
         Edits.mutant(
-            "key.isolation",
-            "the size of a page is left out",
-            "to share no object",
-            identified(
-                old ->
-                    new CacheIdentity(
-                        old.tag(),
-                        old.model(),
-                        old.revision(),
-                        old.elementType(),
-                        OptionalInt.empty(),
-                        old.salt(),
-                        old.tensor(),
-                        old.pipeline(),
-                        old.context(),
-                        old.decodeContext(),
-                        old.splitHeads()))),
+                "key.isolation",
+                "the size of a page is left out",
+                "to share no object",
+                identified(
+                    old ->
+                        new CacheIdentity(
+                            old.tag(),
+                            old.model(),
+                            old.revision(),
+                            old.elementType(),
+                            OptionalInt.empty(),
+                            old.salt(),
+                            old.tensor(),
+                            old.pipeline(),
+                            old.context(),
+                            old.decodeContext(),
+                            old.splitHeads())))
+            .alsoBreaking("linker.ranks"),
         Edits.mutant(
             "key.layout",
             "the layout is left out",

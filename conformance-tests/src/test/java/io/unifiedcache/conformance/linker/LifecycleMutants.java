@@ -362,10 +362,11 @@ public final class LifecycleMutants {
             "open with degraded and a store that is absent",
             setting("linker.start-policy", old -> "fail-fast", "")),
         mutant(
-            "linker.start-policy",
-            "the store is not tried again",
-            "hits to resume",
-            setting("linker.retry-interval", old -> "1h", "")),
+                "linker.start-policy",
+                "the store is not tried again",
+                "hits to resume",
+                setting("linker.retry-interval", old -> "1h", ""))
+            .alsoBreaking("linker.outage"),
         mutant(
             "linker.start-policy",
             "a lookup throws while the store is absent",

@@ -121,15 +121,17 @@ public final class LoadMutants {
                   }
                 }),
         mutant(
-            "load.deferred",
-            "a load is started whose slots are not free yet",
-            "when the slots of one of two loads are not free",
-            heedless(ready -> !ready.isDone())),
+                "load.deferred",
+                "a load is started whose slots are not free yet",
+                "when the slots of one of two loads are not free",
+                heedless(ready -> !ready.isDone()))
+            .alsoBreaking("linker.slots"),
         mutant(
-            "load.deferred",
-            "a load is served whose slots never become free",
-            "never",
-            heedless(CompletableFuture::isCompletedExceptionally)));
+                "load.deferred",
+                "a load is served whose slots never become free",
+                "never",
+                heedless(CompletableFuture::isCompletedExceptionally))
+            .alsoBreaking("load.ready-fails"));
   }
 
   /** Returns linkers that do not wait for some of what loads wait for. */
@@ -698,21 +700,22 @@ public final class LoadMutants {
   private static List<Mutant> partialPools() {
     return List.of(
         mutant(
-            "load.partial-pools",
-            "a load without KV is refused",
-            "load to be served",
-            spec ->
-                new EditedLinker(real(spec)) {
-                  @Override
-                  public void load(TransferRequest request) {
-                    if (spec.pools().sources().contains(PoolName.KV)
-                        && request.transfers().stream()
-                            .noneMatch(each -> each.source().equals(PoolName.KV))) {
-                      throw new IllegalArgumentException("no KV");
-                    }
-                    super.load(request);
-                  }
-                }),
+                "load.partial-pools",
+                "a load without KV is refused",
+                "load to be served",
+                spec ->
+                    new EditedLinker(real(spec)) {
+                      @Override
+                      public void load(TransferRequest request) {
+                        if (spec.pools().sources().contains(PoolName.KV)
+                            && request.transfers().stream()
+                                .noneMatch(each -> each.source().equals(PoolName.KV))) {
+                          throw new IllegalArgumentException("no KV");
+                        }
+                        super.load(request);
+                      }
+                    })
+            .alsoBreaking("linker.sources"),
         mutant(
             "load.partial-pools",
             "a load of one pool completes without its bytes",
@@ -802,10 +805,11 @@ public final class LoadMutants {
                   return batch.awaitLayer(layer, atMost);
                 })),
         mutant(
-            "load.timeout",
-            "a completion is told while the transfer has the slots",
-            "the completions while the transfer has the slots",
-            linker(EarlyCompletions::new)),
+                "load.timeout",
+                "a completion is told while the transfer has the slots",
+                "the completions while the transfer has the slots",
+                linker(EarlyCompletions::new))
+            .alsoBreaking("load.peek"),
         mutant(
             "load.timeout",
             "memory that a failed transfer still uses is taken for free",
@@ -1002,42 +1006,43 @@ public final class LoadMutants {
   private static List<Mutant> earlyStop() {
     return List.of(
         mutant(
-            "load.early-stop",
-            "a load completes only once its last layer was waited for",
-            "the completion of a load",
-            spec ->
-                new EditedLinker(real(spec)) {
-                  private final Set<String> unseen = ConcurrentHashMap.newKeySet();
-                  private final List<Completion> held = new ArrayList<>();
+                "load.early-stop",
+                "a load completes only once its last layer was waited for",
+                "the completion of a load",
+                spec ->
+                    new EditedLinker(real(spec)) {
+                      private final Set<String> unseen = ConcurrentHashMap.newKeySet();
+                      private final List<Completion> held = new ArrayList<>();
 
-                  @Override
-                  LoadBatch started(LoadBatch batch) {
-                    unseen.addAll(batch.requests());
-                    return new EditedBatch(batch) {
                       @Override
-                      public LayerProgress awaitLayer(int layer, Duration atMost) {
-                        if (layer == spec.pools().layers() - 1) {
-                          unseen.removeAll(requests());
-                        }
-                        try {
-                          return super.awaitLayer(layer, atMost);
-                        } catch (CacheException e) {
-                          unseen.removeAll(requests());
-                          throw e;
-                        }
+                      LoadBatch started(LoadBatch batch) {
+                        unseen.addAll(batch.requests());
+                        return new EditedBatch(batch) {
+                          @Override
+                          public LayerProgress awaitLayer(int layer, Duration atMost) {
+                            if (layer == spec.pools().layers() - 1) {
+                              unseen.removeAll(requests());
+                            }
+                            try {
+                              return super.awaitLayer(layer, atMost);
+                            } catch (CacheException e) {
+                              unseen.removeAll(requests());
+                              throw e;
+                            }
+                          }
+                        };
                       }
-                    };
-                  }
 
-                  @Override
-                  public List<Completion> pollLoads(Duration atMost) {
-                    held.addAll(super.pollLoads(atMost));
-                    List<Completion> seen =
-                        held.stream().filter(each -> !unseen.contains(each.id())).toList();
-                    held.removeAll(seen);
-                    return seen;
-                  }
-                }),
+                      @Override
+                      public List<Completion> pollLoads(Duration atMost) {
+                        held.addAll(super.pollLoads(atMost));
+                        List<Completion> seen =
+                            held.stream().filter(each -> !unseen.contains(each.id())).toList();
+                        held.removeAll(seen);
+                        return seen;
+                      }
+                    })
+            .alsoBreaking("offload.remove-proven", "linker.outage"),
         mutant(
             "load.early-stop",
             "a read session stays open unless the last layer was waited for",

@@ -33,6 +33,7 @@ import java.util.Set;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiFunction;
@@ -49,11 +50,6 @@ public final class OffloadMutants {
   /** Returns all of them. */
   public static List<Mutant> all() {
     return List.of(
-        Edits.mutant(
-            "offload.owner",
-            "every rank writes what all ranks hold",
-            "written twice",
-            spec -> LinkerFactory.unifiedCache().open(isReplicated(spec) ? asOwner(spec) : spec)),
         Edits.mutant(
             "offload.owner",
             "ranks that do not write say that all is stored",
@@ -109,18 +105,19 @@ public final class OffloadMutants {
                       }
                     })),
         Edits.mutant(
-            "offload.partial",
-            "an object of which the store does not say whether it has it counts as stored",
-            "when the store did not say whether it has one of their objects",
-            asking(
-                (keys, real) -> {
-                  BatchResult.Builder told = BatchResult.builder(keys.size());
-                  for (int i = 0; i < keys.size(); i++) {
-                    boolean failed = real.status(i) == ObjectStatus.FAILED;
-                    told.set(i, failed ? ObjectStatus.OK : real.status(i));
-                  }
-                  return told.build();
-                })),
+                "offload.partial",
+                "an object of which the store does not say whether it has it counts as stored",
+                "when the store did not say whether it has one of their objects",
+                asking(
+                    (keys, real) -> {
+                      BatchResult.Builder told = BatchResult.builder(keys.size());
+                      for (int i = 0; i < keys.size(); i++) {
+                        boolean failed = real.status(i) == ObjectStatus.FAILED;
+                        told.set(i, failed ? ObjectStatus.OK : real.status(i));
+                      }
+                      return told.build();
+                    }))
+            .alsoBreaking("linker.outage"),
         Edits.mutant(
             "offload.partial",
             "a page counts as stored if its first object is",
@@ -171,51 +168,44 @@ public final class OffloadMutants {
                       }
                     })),
         Edits.mutant(
-            "offload.partial",
-            "one page that failed fails the others",
-            "to list these two",
-            OffloadMutants::allOrNothing),
+                "offload.partial",
+                "one page that failed fails the others",
+                "to list these two",
+                OffloadMutants::allOrNothing)
+            .alsoBreaking("offload.ready-timeout", "linker.outage"),
         Edits.mutant(
-            "offload.poison",
-            "pages are read before they have been computed",
-            "before the pages have been computed",
-            OffloadMutants::early),
+                "offload.poison",
+                "pages are read before they have been computed",
+                "before the pages have been computed",
+                OffloadMutants::early)
+            .alsoBreaking("offload.ready-timeout"),
         Edits.mutant(
             "offload.poison",
             "completion is told before the pages have been read",
             "while the store has not read its pages",
             OffloadMutants::late),
         Edits.mutant(
-            "offload.poison",
-            "pages are stored that could not be computed",
-            "could not be computed",
-            Edits.linker(
-                linker ->
-                    new EditedLinker(linker) {
-                      @Override
-                      public void offload(TransferRequest request) {
-                        super.offload(
-                            request.ready().toCompletableFuture().isCompletedExceptionally()
-                                ? new TransferRequest(request.id(), request.transfers())
-                                : request);
-                      }
-                    })));
+                "offload.poison",
+                "pages are stored that could not be computed",
+                "could not be computed",
+                Edits.linker(
+                    linker ->
+                        new EditedLinker(linker) {
+                          @Override
+                          public void offload(TransferRequest request) {
+                            super.offload(
+                                request.ready().toCompletableFuture().isCompletedExceptionally()
+                                    ? new TransferRequest(request.id(), request.transfers())
+                                    : request);
+                          }
+                        }))
+            .alsoBreaking("load.ready-fails"));
   }
 
   // Several ranks.
 
   private static boolean isReplicated(LinkerSpec spec) {
     return spec.pools().rankReplicated() && spec.ranks().size() > 1;
-  }
-
-  private static LinkerSpec asOwner(LinkerSpec spec) {
-    return new LinkerSpec(
-        spec.backend(),
-        spec.identity().toBuilder().tensor(0, spec.identity().tensor().size()).build(),
-        spec.pools(),
-        spec.ranks(),
-        spec.settings(),
-        spec.instance());
   }
 
   private static CacheLinker content(LinkerSpec spec) {
@@ -291,7 +281,8 @@ public final class OffloadMutants {
   /** Returns linkers whose offloads, and nothing else, are told otherwise what the store has. */
   private static LinkerFactory asking(BiFunction<List<ObjectKey>, BatchResult, BatchResult> edit) {
     return spec -> {
-      ThreadLocal<Boolean> looking = ThreadLocal.withInitial(() -> false);
+      // Lookups may ask the store on any thread.
+      AtomicInteger looking = new AtomicInteger();
       LinkerSpec edited =
           Edits.withStore(
               spec,
@@ -300,17 +291,17 @@ public final class OffloadMutants {
                     @Override
                     public BatchResult exists(List<ObjectKey> keys, Deadline by) {
                       BatchResult real = super.exists(keys, by);
-                      return looking.get() ? real : edit.apply(keys, real);
+                      return looking.get() > 0 ? real : edit.apply(keys, real);
                     }
                   });
       return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
         @Override
         public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
-          looking.set(true);
+          looking.incrementAndGet();
           try {
             return super.lookup(pages, pools);
           } finally {
-            looking.remove();
+            looking.decrementAndGet();
           }
         }
       };

@@ -23,6 +23,7 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -114,36 +115,38 @@ public final class RestoreMutants {
                         ? with(found.restorable(), minimumOfMaxima(spec, found))
                         : found.restorable())),
         Edits.mutant(
-            "restore.all-components",
-            "only the first object of a page counts",
-            "lacks object",
-            seeing(
-                (keys, store) -> {
-                  BatchResult real = store.apply(keys);
-                  BatchResult.Builder told = BatchResult.builder(keys.size());
-                  for (int i = 0; i < keys.size(); i++) {
-                    tell(told, i, real, isLater(keys.get(i)) ? ObjectStatus.OK : null);
-                  }
-                  return told.build();
-                })),
+                "restore.all-components",
+                "only the first object of a page counts",
+                "lacks object",
+                seeing(
+                    (keys, store) -> {
+                      BatchResult real = store.apply(keys);
+                      BatchResult.Builder told = BatchResult.builder(keys.size());
+                      for (int i = 0; i < keys.size(); i++) {
+                        tell(told, i, real, isLater(keys.get(i)) ? ObjectStatus.OK : null);
+                      }
+                      return told.build();
+                    }))
+            .alsoBreaking("linker.outage"),
         Edits.mutant(
-            "restore.all-components",
-            "a page is there if any of its objects is",
-            "lacks object",
-            seeing(
-                (keys, store) -> {
-                  BatchResult real = store.apply(keys);
-                  Map<String, Boolean> anyThere = new HashMap<>();
-                  for (int i = 0; i < keys.size(); i++) {
-                    anyThere.merge(page(keys.get(i)), real.isOk(i), Boolean::logicalOr);
-                  }
-                  BatchResult.Builder told = BatchResult.builder(keys.size());
-                  for (int i = 0; i < keys.size(); i++) {
-                    boolean any = anyThere.getOrDefault(page(keys.get(i)), false);
-                    tell(told, i, real, any ? ObjectStatus.OK : null);
-                  }
-                  return told.build();
-                })),
+                "restore.all-components",
+                "a page is there if any of its objects is",
+                "lacks object",
+                seeing(
+                    (keys, store) -> {
+                      BatchResult real = store.apply(keys);
+                      Map<String, Boolean> anyThere = new HashMap<>();
+                      for (int i = 0; i < keys.size(); i++) {
+                        anyThere.merge(page(keys.get(i)), real.isOk(i), Boolean::logicalOr);
+                      }
+                      BatchResult.Builder told = BatchResult.builder(keys.size());
+                      for (int i = 0; i < keys.size(); i++) {
+                        boolean any = anyThere.getOrDefault(page(keys.get(i)), false);
+                        tell(told, i, real, any ? ObjectStatus.OK : null);
+                      }
+                      return told.build();
+                    }))
+            .alsoBreaking("linker.outage"),
         Edits.mutant(
             "restore.anchor",
             "nothing is found where there is no physical KV",
@@ -183,19 +186,20 @@ public final class RestoreMutants {
                   return store.apply(keys);
                 })),
         Edits.mutant(
-            "restore.failed-lookup",
-            "what the store could not tell of counts as there",
-            "to find nothing but",
-            seeing(
-                (keys, store) -> {
-                  BatchResult real = store.apply(keys);
-                  BatchResult.Builder told = BatchResult.builder(keys.size());
-                  for (int i = 0; i < keys.size(); i++) {
-                    boolean failed = real.status(i) == ObjectStatus.FAILED;
-                    tell(told, i, real, failed ? ObjectStatus.OK : null);
-                  }
-                  return told.build();
-                })),
+                "restore.failed-lookup",
+                "what the store could not tell of counts as there",
+                "to find nothing but",
+                seeing(
+                    (keys, store) -> {
+                      BatchResult real = store.apply(keys);
+                      BatchResult.Builder told = BatchResult.builder(keys.size());
+                      for (int i = 0; i < keys.size(); i++) {
+                        boolean failed = real.status(i) == ObjectStatus.FAILED;
+                        tell(told, i, real, failed ? ObjectStatus.OK : null);
+                      }
+                      return told.build();
+                    }))
+            .alsoBreaking("linker.outage"),
         Edits.mutant(
             "restore.failed-lookup",
             "a failure of the store is thrown",
@@ -329,7 +333,8 @@ public final class RestoreMutants {
   }
 
   private static CacheLinker seeing(LinkerSpec spec, Seeing edit) {
-    ThreadLocal<Boolean> looking = ThreadLocal.withInitial(() -> false);
+    // Lookups may ask the store on any thread.
+    AtomicInteger looking = new AtomicInteger();
     LinkerSpec edited =
         Edits.withStore(
             spec,
@@ -337,7 +342,7 @@ public final class RestoreMutants {
                 new EditedStore(store) {
                   @Override
                   public BatchResult exists(List<ObjectKey> keys, Deadline by) {
-                    return looking.get()
+                    return looking.get() > 0
                         ? edit.exists(keys, some -> store.exists(some, by))
                         : store.exists(keys, by);
                   }
@@ -345,11 +350,11 @@ public final class RestoreMutants {
     return new EditedLinker(LinkerFactory.unifiedCache().open(edited)) {
       @Override
       public PoolTransferResult lookup(List<PageKey> pages, List<PoolQuery> pools) {
-        looking.set(true);
+        looking.incrementAndGet();
         try {
           return super.lookup(pages, pools);
         } finally {
-          looking.remove();
+          looking.decrementAndGet();
         }
       }
     };
@@ -379,9 +384,10 @@ public final class RestoreMutants {
     return key.value().substring(key.value().lastIndexOf('_') + 1);
   }
 
-  /** Returns the name of the pool, in the strict form. */
+  /** Returns the name of the pool, which is before that of its layout in the strict form. */
   private static String pool(ObjectKey key) {
-    return page(key).substring(page(key).lastIndexOf('_') + 1);
+    String pool = page(key).substring(0, page(key).lastIndexOf('_'));
+    return pool.substring(pool.lastIndexOf('_') + 1);
   }
 
   private static boolean isLater(ObjectKey key) {
