@@ -377,26 +377,27 @@ public final class StateMutants {
                   }
                 }),
         mutant(
-            "store.session",
-            "an object that was put anew is read in place of the one that was opened",
-            "put anew",
-            () ->
-                new ReferenceStore() {
-                  @Override
-                  protected ReadSession session(
-                      List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
-                    return new Session(keys, held, opened) {
+                "store.session",
+                "an object that was put anew is read in place of the one that was opened",
+                "put anew",
+                () ->
+                    new ReferenceStore() {
                       @Override
-                      protected void read(ReadOp op, BatchResult.Builder result, int i) {
-                        if (held.get(op.entry()) != null) {
-                          byte[] now = find(keys.get(op.entry()));
-                          held.set(op.entry(), now == null ? held.get(op.entry()) : now);
-                        }
-                        super.read(op, result, i);
+                      protected ReadSession session(
+                          List<ObjectKey> keys, List<byte @Nullable []> held, BatchResult opened) {
+                        return new Session(keys, held, opened) {
+                          @Override
+                          protected void read(ReadOp op, BatchResult.Builder result, int i) {
+                            if (held.get(op.entry()) != null) {
+                              byte[] now = find(keys.get(op.entry()));
+                              held.set(op.entry(), now == null ? held.get(op.entry()) : now);
+                            }
+                            super.read(op, result, i);
+                          }
+                        };
                       }
-                    };
-                  }
-                }),
+                    })
+            .alsoBreaking("store.failure-codes"),
         mutant(
             "store.session",
             "an object that was removed is absent to a session",
