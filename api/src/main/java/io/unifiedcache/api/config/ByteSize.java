@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
  * {@code K}, {@code KB}, {@code KiB} for 2^10; {@code M}, {@code MB}, {@code MiB} for 2^20; {@code
  * G}, {@code GB}, {@code GiB} for 2^30; {@code T}, {@code TB}, {@code TiB} for 2^40. All are powers
  * of two, as in SGLang and Mooncake: {@code 4gb} is 2^32. The value must be a whole number of bytes
- * from 0 to 2^63 - 1.
+ * from 0 to 2^63 - 1; more than 40 digits before or after the point are not read.
  *
  * @param bytes the number of bytes, not negative
  */
@@ -23,7 +23,8 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
 
   private static final Pattern FORM =
       Pattern.compile(
-          "([0-9]+(?:\\.[0-9]+)?)[ \\t]?(?:([kmgt])(?:i?b)?|b)?", Pattern.CASE_INSENSITIVE);
+          "([0-9]{1,40}(?:\\.[0-9]{1,40})?)[ \\t]?(?:([kmgt])(?:i?b)?|b)?",
+          Pattern.CASE_INSENSITIVE);
 
   /**
    * Creates a size.
@@ -45,7 +46,7 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
   public static ByteSize parse(String text) {
     Matcher matcher = FORM.matcher(text.strip());
     if (!matcher.matches()) {
-      throw new IllegalArgumentException("\"" + text + "\" is not " + ACCEPTED_FORM);
+      throw new IllegalArgumentException(Option.quoted(text) + " is not " + ACCEPTED_FORM);
     }
     String unit = matcher.group(2);
     int shift = unit == null ? 0 : 10 * (1 + "kmgt".indexOf(unit.toLowerCase(Locale.ROOT)));
@@ -54,7 +55,7 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
       return new ByteSize(bytes.setScale(0, RoundingMode.UNNECESSARY).longValueExact());
     } catch (ArithmeticException e) {
       throw new IllegalArgumentException(
-          "\"" + text + "\" is not a whole number of bytes below 2^63", e);
+          Option.quoted(text) + " is not a whole number of bytes below 2^63", e);
     }
   }
 

@@ -12,7 +12,8 @@ final class Durations {
   static final String ACCEPTED_FORM = "a duration such as 500ms, 1.5s, 10m or 1h";
 
   private static final Pattern FORM =
-      Pattern.compile("([0-9]+(?:\\.[0-9]+)?)[ \\t]?(ns|us|ms|s|m|h|d)", Pattern.CASE_INSENSITIVE);
+      Pattern.compile(
+          "([0-9]{1,40}(?:\\.[0-9]{1,40})?)[ \\t]?(ns|us|ms|s|m|h|d)", Pattern.CASE_INSENSITIVE);
 
   private Durations() {}
 
@@ -20,7 +21,7 @@ final class Durations {
   static Duration parse(String text) {
     Matcher matcher = FORM.matcher(text.strip());
     if (!matcher.matches()) {
-      throw new IllegalArgumentException("\"" + text + "\" is not " + ACCEPTED_FORM);
+      throw new IllegalArgumentException(Option.quoted(text) + " is not " + ACCEPTED_FORM);
     }
     BigDecimal nanos =
         new BigDecimal(matcher.group(1))
@@ -29,7 +30,7 @@ final class Durations {
       return Duration.ofNanos(nanos.setScale(0, RoundingMode.UNNECESSARY).longValueExact());
     } catch (ArithmeticException e) {
       throw new IllegalArgumentException(
-          "\"" + text + "\" is not a whole number of nanoseconds below 292 years", e);
+          Option.quoted(text) + " is not a whole number of nanoseconds below 292 years", e);
     }
   }
 

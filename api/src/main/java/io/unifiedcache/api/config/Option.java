@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 public final class Option<T> {
   private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9_-]*(\\.[a-z][a-z0-9_-]*)*");
 
-  private static final Pattern WHOLE_NUMBER = Pattern.compile("-?[0-9]+");
+  private static final Pattern WHOLE_NUMBER = Pattern.compile("-?[0-9]{1,40}");
   private static final String MASK = "***";
 
   private final String name;
@@ -161,7 +161,12 @@ public final class Option<T> {
   }
 
   private static IllegalArgumentException refusal(String text, String form) {
-    return new IllegalArgumentException("\"" + text + "\" is not " + form);
+    return new IllegalArgumentException(quoted(text) + " is not " + form);
+  }
+
+  /** Returns a text for a message, which is shortened. */
+  static String quoted(String text) {
+    return '"' + (text.length() <= 200 ? text : text.substring(0, 200) + "...") + '"';
   }
 
   private static <T> Option<T> of(

@@ -106,7 +106,7 @@ class FaultDrillTest {
       this.nth = nth;
     }
 
-    private boolean isHit(Machine.Call call, String file) {
+    private boolean isHit(Machine.Call call) {
       if (!fault.calls.contains(call)) {
         return false;
       }
@@ -117,7 +117,7 @@ class FaultDrillTest {
     @Override
     public synchronized void before(Machine.Call call, String file) throws IOException {
       partly = null;
-      if (!isHit(call, file)) {
+      if (!isHit(call)) {
         return;
       }
       if (failed.isEmpty()) {
@@ -171,11 +171,6 @@ class FaultDrillTest {
     boolean isOfSegmentsOnly() {
       return this == PUT_EVICTS || this == UPKEEP || this == SHORTEN;
     }
-
-    boolean isOfSglangOnly() {
-      // What a segment that could not be added leaves waits for its mend.
-      return false;
-    }
   }
 
   @ParameterizedTest
@@ -184,9 +179,7 @@ class FaultDrillTest {
     long seed = Long.getLong("drill.seed", System.nanoTime());
     Random random = new Random(seed);
     // A part of what is tried under stress.
-    if (!operation.isOfSglangOnly()) {
-      drill(operation, "segments", true, random, 20, seed);
-    }
+    drill(operation, "segments", true, random, 20, seed);
     if (!operation.isOfSegmentsOnly()) {
       drill(operation, "sglang", true, random, 20, seed);
     }
@@ -197,9 +190,7 @@ class FaultDrillTest {
   @Tag("stress")
   void eachCallFails_afterwardsAllIsWell(Operation operation) throws IOException {
     for (boolean flush : new boolean[] {true, false}) {
-      if (!operation.isOfSglangOnly()) {
-        drill(operation, "segments", flush, new Random(0), 1, 0);
-      }
+      drill(operation, "segments", flush, new Random(0), 1, 0);
       if (!operation.isOfSegmentsOnly()) {
         drill(operation, "sglang", flush, new Random(0), 1, 0);
       }

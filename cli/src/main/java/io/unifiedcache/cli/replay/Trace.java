@@ -5,9 +5,11 @@ import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonToken;
 import java.io.BufferedInputStream;
 import java.io.BufferedReader;
+import java.io.FilterReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.Reader;
 import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -111,10 +113,13 @@ public final class Trace {
     return Reuse.of(requests);
   }
 
-  private static Trace read(String name, InputStream raw) throws TraceException {
+  /** Returns the trace that is read to the end of a stream, which is closed. */
+  static Trace read(String name, InputStream raw) throws TraceException {
     List<TraceRequest> requests = new ArrayList<>();
-    try (BufferedReader lines =
-        new BufferedReader(new InputStreamReader(unzipped(raw), StandardCharsets.UTF_8))) {
+    try (raw;
+        BufferedReader lines =
+            new BufferedReader(
+                new BoundedLines(new InputStreamReader(unzipped(raw), StandardCharsets.UTF_8)))) {
       int number = 0;
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         number++;
@@ -144,6 +149,29 @@ public final class Trace {
       return new Line(where).parse(line);
     } catch (IOException | IllegalStateException | NumberFormatException e) {
       throw new TraceException(where + ": expected " + FORM + ", not " + shortened(line), e);
+    }
+  }
+
+  /** Fails where a line is longer than any of a trace: a file may be a device that never ends. */
+  private static final class BoundedLines extends FilterReader {
+    private static final int MAX_CHARS = 16 << 20;
+
+    private int inLine;
+
+    BoundedLines(Reader in) {
+      super(in);
+    }
+
+    @Override
+    public int read(char[] chars, int offset, int length) throws IOException {
+      int count = super.read(chars, offset, length);
+      for (int i = offset; i < offset + count; i++) {
+        inLine = chars[i] == '\n' || chars[i] == '\r' ? 0 : inLine + 1;
+      }
+      if (inLine > MAX_CHARS) {
+        throw new IOException("a line has more than " + MAX_CHARS + " characters");
+      }
+      return count;
     }
   }
 

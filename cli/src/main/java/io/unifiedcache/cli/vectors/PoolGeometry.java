@@ -17,6 +17,8 @@ import java.util.TreeMap;
 
 /** The pools that a row describes, in memory of their own, and where each byte of it belongs. */
 final class PoolGeometry {
+  private static final long MAX_BUFFER_BYTES = 1 << 24;
+
   private final List<DevicePool> pools = new ArrayList<>();
   private final Map<String, Integer> pageSizes = new HashMap<>();
   private final TreeMap<Long, Place> places = new TreeMap<>();
@@ -52,6 +54,11 @@ final class PoolGeometry {
               pool.where() + ": expected a layer for buffer " + buffer + " of pool " + name);
         }
         long bytes = (long) described.number("rows") * described.number("rowBytes");
+        if (bytes > MAX_BUFFER_BYTES) {
+          throw new VectorException(
+              "%s: expected a buffer of at most %d bytes, but it has %d"
+                  .formatted(described.where(), MAX_BUFFER_BYTES, bytes));
+        }
         MemorySegment memory = Arena.ofAuto().allocate(bytes, 64);
         places.put(memory.address(), new Place(component, buffer, memory));
         buffers.add(new LayerBuffer(layer, HostMemory.of(memory), described.number("pageBytes")));

@@ -99,7 +99,7 @@ final class RestorableVectors {
     pools.add(pool);
     queries.add(query);
     List<KeyTemplate> templates = LAYOUT.templates(pool);
-    for (int page = 0; page < exists.size(); page++) {
+    for (int page = 0; page < pages.size(); page++) {
       for (int i = 0; i < templates.size(); i++) {
         objects.put(templates.get(i).key(pages.get(page)).value(), status(exists.get(page).get(i)));
       }

@@ -13,6 +13,9 @@ import java.util.function.Function;
 
 /** A JSON object of a row. A missing or unfit member is a {@link VectorException} that names it. */
 final class Row {
+  /** More than any row has of anything; memory is taken by these numbers. */
+  private static final int MAX_NUMBER = 1 << 16;
+
   private final String where;
   private final JsonObject json;
 
@@ -48,8 +51,14 @@ final class Row {
         : Optional.of(convert(member, element.get(), JsonElement::getAsString));
   }
 
+  /** Returns a number of pages, tokens, bytes and the like, up to {@link #MAX_NUMBER}. */
   int number(String member) throws VectorException {
-    return convert(member, required(member), JsonElement::getAsInt);
+    int number = convert(member, required(member), JsonElement::getAsInt);
+    if (number < 0 || number > MAX_NUMBER) {
+      throw new VectorException(
+          "%s: member %s is %d, but must be 0 to %d".formatted(where, member, number, MAX_NUMBER));
+    }
+    return number;
   }
 
   /** Returns a number, or another one if the member is absent or null. */

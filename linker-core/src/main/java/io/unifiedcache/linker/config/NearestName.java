@@ -19,6 +19,10 @@ public final class NearestName {
     int fewest = Math.max(1, name.length() / 3) + 1;
     for (String candidate : known) {
       String lastPart = candidate.substring(candidate.lastIndexOf('.') + 1);
+      if (name.length() - candidate.length() >= fewest) {
+        // So much longer that it would be dear to find out by how many mistakes.
+        continue;
+      }
       int mistakes = Math.min(mistakes(name, candidate), mistakes(name, lastPart));
       if (mistakes < fewest) {
         nearest = candidate;

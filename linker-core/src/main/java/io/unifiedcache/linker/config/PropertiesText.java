@@ -48,8 +48,12 @@ public final class PropertiesText {
   }
 
   private static boolean isBlankOrComment(String line) {
-    String content = line.strip();
-    return content.isEmpty() || content.startsWith("#") || content.startsWith("!");
+    // What the JDK skips before a key; other white space is part of one.
+    int begin = 0;
+    while (begin < line.length() && " \t\f".indexOf(line.charAt(begin)) >= 0) {
+      begin++;
+    }
+    return begin == line.length() || line.charAt(begin) == '#' || line.charAt(begin) == '!';
   }
 
   /** Tells whether the line ends in a backslash that is not escaped by another. */
