@@ -118,10 +118,10 @@ class MaintenanceCommandsTest {
     assertThat(run.err()).isEmpty();
     assertThat(run.status()).isZero();
     assertThat(run.out())
-        .containsPattern("(?m)^objects       [0-9]+$")
-        .containsPattern("(?m)^bytes         [0-9,]+, 0.0 % of the capacity$")
-        .contains("capacity      1,073,741,824 bytes")
-        .containsPattern("(?m)^free extents  [0-9]+, [0-9,]+ bytes")
+        .containsPattern("(?m)^objects +[0-9]+$")
+        .containsPattern("(?m)^bytes +[0-9,]+, 0.0 % of the capacity$")
+        .containsPattern("(?m)^capacity +1,073,741,824 bytes")
+        .containsPattern("(?m)^free extents +[0-9]+, [0-9,]+ bytes")
         .containsPattern("(?m)^  in the last minute  +[0-9]+ objects")
         .containsPattern("(?m)^  uc2_.*_sh~_\\*  +[0-9]+ objects");
     JsonObject object = JsonParser.parseString(Files.readString(json)).getAsJsonObject();
@@ -141,8 +141,8 @@ class MaintenanceCommandsTest {
 
     assertThat(run.status()).as(run.err()).isZero();
     assertThat(run.out())
-        .containsPattern("(?m)^objects       0$")
-        .contains("capacity      unknown")
+        .containsPattern("(?m)^objects +0$")
+        .containsPattern("(?m)^capacity +unknown$")
         .doesNotContain("stored\n");
   }
 

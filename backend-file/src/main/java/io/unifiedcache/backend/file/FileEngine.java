@@ -542,9 +542,7 @@ final class FileEngine {
         job,
         () -> {
           count[0] = index.under(prefix).size();
-          if (count[0] > 0) {
-            log.change(List.of(new LogEntry.Clear(prefix.value())), flush);
-          }
+          log.change(count[0] > 0 ? List.of(new LogEntry.Clear(prefix.value())) : List.of(), flush);
         });
     return count[0];
   }

@@ -370,10 +370,26 @@ final class SharedLog implements Closeable {
     return opened;
   }
 
-  /** Changes the index for all; called by a {@link Change}. */
+  /**
+   * Changes the index for all; called by a {@link Change}.
+   *
+   * @param flush whether it is to survive a loss of power, as is then what gave room before: what
+   *     is not there to be removed must not come back either
+   */
   void change(List<LogEntry> entries, boolean flush) throws IOException {
     if (!entries.isEmpty()) {
       change(entries, flush, () -> entries.forEach(index::apply));
+    } else if (flush && !areRemovalsForced()) {
+      forceRemovals();
+    }
+  }
+
+  private boolean areRemovalsForced() {
+    state.lock();
+    try {
+      return hasForcedRemovals();
+    } finally {
+      state.unlock();
     }
   }
 

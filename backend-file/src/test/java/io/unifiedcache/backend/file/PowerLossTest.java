@@ -124,8 +124,7 @@ class PowerLossTest {
       flush = random.nextInt(4) > 0;
       // Without either of them no document promises anything.
       checksum = !flush || random.nextBoolean();
-      // Evictions of the background wait to be forced.
-      watermark = false;
+      watermark = random.nextBoolean();
     }
 
     private Map<String, String> options() {
@@ -265,6 +264,8 @@ class PowerLossTest {
         case 8 -> upkeep();
         default -> {
           if (random.nextInt(4) == 0) {
+            grow(store);
+          } else if (random.nextInt(4) == 0) {
             clear(store, random.nextBoolean() ? "" : "key-1");
           } else if (random.nextInt(3) == 0) {
             done.add("close and open");
@@ -310,6 +311,19 @@ class PowerLossTest {
       }
     }
 
+    /** Lets the log grow by what lets it be shortened, and shortens it. */
+    private void grow(FileStore store) {
+      List<String> keys = new ArrayList<>();
+      for (int i = 0; i < LONG_KEYS; i++) {
+        keys.add("long-" + i + LONG);
+      }
+      for (int i = 0; i < 3 && moment == null; i++) {
+        put(store, keys);
+        remove(store, keys);
+      }
+      upkeep();
+    }
+
     private void get(FileStore store, List<String> keys) {
       for (String key : keys) {
         expectRight(store, key, model, "get");
@@ -320,7 +334,7 @@ class PowerLossTest {
       BatchResult result =
           store.remove(
               keys.stream().map(Stores::key).toList(), /* evenIfLeased= */ true, Stores.soon());
-      done.add("remove " + keys + " " + statuses(result));
+      done.add("remove " + shorten(keys) + " " + statuses(result));
       synchronized (this) {
         for (int i = 0; i < keys.size(); i++) {
           if (result.status(i) != ObjectStatus.FAILED) {

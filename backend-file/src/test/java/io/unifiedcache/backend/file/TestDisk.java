@@ -21,8 +21,10 @@ class TestDisk implements Disk {
 
   private final ThreadLocal<Integer> current = ThreadLocal.withInitial(() -> 0);
 
-  /** How many bytes may still be written beyond the ends of files. */
-  volatile long room = Long.MAX_VALUE;
+  private static final long UNBOUNDED = Long.MAX_VALUE;
+
+  /** How many bytes may still be written beyond the ends of files; unbounded until it is set. */
+  volatile long room = UNBOUNDED;
 
   /** Whether it takes no time to ask for the length of an open file. */
   volatile boolean isQuick = true;
@@ -88,10 +90,15 @@ class TestDisk implements Disk {
   }
 
   private synchronized void giveBack(long bytes) {
-    room += bytes;
+    if (room != UNBOUNDED) {
+      room += bytes;
+    }
   }
 
   private synchronized void take(long bytes) throws IOException {
+    if (room == UNBOUNDED) {
+      return;
+    }
     if (bytes > room) {
       throw new IOException("No space left on device");
     }
@@ -167,7 +174,7 @@ class TestDisk implements Disk {
     step("delete " + path.getFileName());
     long bytes = local.size(path);
     boolean deleted = local.delete(path);
-    if (deleted && room != Long.MAX_VALUE) {
+    if (deleted) {
       giveBack(bytes);
     }
     return deleted;
@@ -181,7 +188,7 @@ class TestDisk implements Disk {
 
   @Override
   public long usableBytes(Path folder) {
-    return room == Long.MAX_VALUE ? local.usableBytes(folder) : room;
+    return room == UNBOUNDED ? local.usableBytes(folder) : room;
   }
 
   private final class TestFile implements DiskFile {

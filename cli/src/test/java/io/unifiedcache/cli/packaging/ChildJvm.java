@@ -26,7 +26,6 @@ record ChildJvm(int status, List<String> output, List<String> errors) {
     Path errors = Files.createTempFile(scratch, "errors", ".txt");
     // With one of these set, a JVM says so on standard error.
     builder.environment().keySet().removeAll(List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"));
-    builder.environment().remove("UNIFIED_CACHE_JAVA_OPTS");
     Process process =
         builder.redirectOutput(output.toFile()).redirectError(errors.toFile()).start();
     process.getOutputStream().close();

@@ -76,7 +76,10 @@ class LauncherIT {
     ProcessBuilder builder = new ProcessBuilder(command).directory(scratch.toFile());
     builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
     builder.environment().put("UNIFIED_CACHE_BUILD", "never");
-    builder.environment().remove("UNIFIED_CACHE_PLUGINS");
+    builder
+        .environment()
+        .keySet()
+        .removeAll(List.of("UNIFIED_CACHE_PLUGINS", "UNIFIED_CACHE_JAVA_OPTS"));
     return builder;
   }
 }

@@ -153,7 +153,7 @@ final class BatchLoad implements Runnable {
       }
     } finally {
       for (Opened opened : sessions) {
-        close(opened.session());
+        StoreAccess.close(opened.session());
       }
     }
   }
@@ -268,14 +268,6 @@ final class BatchLoad implements Runnable {
       }
     }
     return alive;
-  }
-
-  private void close(ReadSession session) {
-    try {
-      session.close();
-    } catch (RuntimeException | Error problem) {
-      LOG.warn("closing a read session of {} failed", batch.requests(), problem);
-    }
   }
 
   /** Ends the transfers, once everything has been told of them. */

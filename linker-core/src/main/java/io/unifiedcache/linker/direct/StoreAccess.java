@@ -26,6 +26,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What every transfer needs of the store, and the one way in which an object fails.
@@ -45,6 +47,7 @@ record StoreAccess(
     Counters counters,
     Outage outage,
     MonotonicClock clock) {
+  private static final Logger LOG = LoggerFactory.getLogger(StoreAccess.class);
 
   /**
    * Returns the access to another store, whose objects are not suspect.
@@ -127,7 +130,8 @@ record StoreAccess(
   }
 
   private @Nullable StoreFailure readRange(Entry entry, Memory target, Deadline by) {
-    try (ReadSession session = store.openSession(List.of(entry.key()), by)) {
+    ReadSession session = store.openSession(List.of(entry.key()), by);
+    try {
       BatchResult opened = requireSize(1, session.opened());
       if (!opened.isOk(0)) {
         return notRead(entry, opened, 0);
@@ -139,6 +143,17 @@ record StoreAccess(
       ReadOp op = new ReadOp(0, List.of(new Range(0, target)));
       BatchResult read = requireSize(1, session.read(List.of(op), by));
       return read.isOk(0) ? null : notRead(entry, read, 0);
+    } finally {
+      close(session);
+    }
+  }
+
+  /** Closes a session; what was read is read, also if that fails. */
+  static void close(ReadSession session) {
+    try {
+      session.close();
+    } catch (RuntimeException | Error problem) {
+      LOG.warn("closing a read session failed", problem);
     }
   }
 

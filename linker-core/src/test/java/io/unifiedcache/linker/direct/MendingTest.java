@@ -75,6 +75,20 @@ class MendingTest {
   }
 
   @Test
+  @DisplayName("offload.partial: a session that cannot be closed changes nothing that was read")
+  void offload_sessionOfTheInspectionCannotBeClosed_storesTheRest() {
+    try (Rig rig = Rig.plan().withLoadPath(LoadPath.LAYERS).build()) {
+      List<PageKey> pages = Rig.pages("p", 2);
+      rig.store("s", pages.subList(0, 1));
+      rig.store.damaged.remove(failToLoad(rig, pages.subList(0, 1)));
+      rig.store.closingSessionThrows = new IllegalStateException("closing threw");
+      rig.store("again", pages);
+      assertThat(rig.store.calls(Step.REMOVE)).isEmpty();
+      assertThat(rig.linker.stats().suspects()).isZero();
+    }
+  }
+
+  @Test
   @DisplayName("offload.mend-once: two offloads of one bad page remove it once, and it is there")
   void offload_twoMendOnePage_oneRemovesAndBothSayWhatIsSo() throws Exception {
     try (Rig rig = Rig.plan().build()) {
