@@ -32,6 +32,7 @@ import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -113,6 +114,49 @@ class ObservationTest {
                   /* objectsPresent= */ 6,
                   /* suspects= */ 1,
                   Map.of(FailureCode.IO, 2L, FailureCode.BUSY, 1L, FailureCode.CANCELLED, 1L)));
+    }
+  }
+
+  @Test
+  @DisplayName("what is told of an operation is there when its completion is")
+  void stats_atEachCompletion_countIt() {
+    try (Rig rig = Rig.plan().build()) {
+      List<PageKey> pages = Rig.pages("p", 1);
+      for (int i = 1; i <= 300; i++) {
+        rig.linker.offload(rig.request("offload-" + i, pages, 0));
+        assertThat(rig.pollOffload().ok()).isTrue();
+        assertThat(rig.linker.stats().offloads()).isEqualTo(i);
+        rig.linker.load(rig.request("load-" + i, pages, 0));
+        var unused = rig.linker.startLayerWiseLoading();
+        assertThat(rig.pollLoad().ok()).isTrue();
+        assertThat(rig.linker.stats().loads()).isEqualTo(i);
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("the event of an operation is committed when its completion is told")
+  void events_recordingEndsAtTheCompletion_hasThemAll() throws IOException {
+    for (int round = 0; round < 5; round++) {
+      Path file = folder.resolve("round-" + round + ".jfr");
+      try (Rig rig = Rig.plan().build();
+          Recording recording = new Recording()) {
+        recording.enable(OffloadEvent.class).withoutThreshold();
+        recording.enable(LoadBatchEvent.class).withoutThreshold();
+        recording.start();
+        List<PageKey> pages = Rig.pages("p", 1);
+        for (int i = 0; i < 20; i++) {
+          rig.store("s" + i, pages);
+        }
+        rig.linker.load(rig.request("load", pages, 0));
+        var unused = rig.linker.startLayerWiseLoading();
+        assertThat(rig.pollLoad().ok()).isTrue();
+        recording.stop();
+        recording.dump(file);
+      }
+      List<RecordedEvent> events = RecordingFile.readAllEvents(file);
+      assertThat(of(events, "Offload")).hasSize(20);
+      assertThat(of(events, "LoadBatch")).hasSize(1);
     }
   }
 

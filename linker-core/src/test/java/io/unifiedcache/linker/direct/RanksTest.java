@@ -31,6 +31,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
@@ -86,6 +87,41 @@ class RanksTest {
     List<RestorablePrefixes> sets =
         onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).restorable());
     assertThat(sets).containsExactly(RestorablePrefixes.of(1), RestorablePrefixes.of(1));
+    closeAll(rigs);
+  }
+
+  @Test
+  @DisplayName(
+      "linker.outage: where the store of one rank is away, all answer nothing, until it is back")
+  void lookup_storeOfOneRankIsAway_allAnswerAlike() throws Exception {
+    AtomicLong now = new AtomicLong();
+    List<Rig> rigs = ranks(plan -> plan.withClock(now::get));
+    List<PageKey> pages = Rig.pages("p", 2);
+    onEach(rigs, rig -> storeAll(rig, pages));
+    Rig second = rigs.get(1);
+    int before = second.store.calls.size();
+    second.store.script =
+        new Script() {
+          @Override
+          public @Nullable StoreFailure failure(Step step, int call, ObjectKey key) {
+            return StoreFailure.of(FailureCode.UNREACHABLE, "no master");
+          }
+        };
+    for (int i = 0; i < 10; i++) {
+      assertThat(onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).usablePages()))
+          .containsExactly(0, 0);
+    }
+    assertThat(second.store.calls).hasSize(before + 3);
+    assertThat(onEach(rigs, rig -> rig.linker.stats().outages())).containsExactly(0L, 1L);
+
+    second.store.script = new Script() {};
+    now.addAndGet(Duration.ofSeconds(1).toNanos());
+    List<Integer> found;
+    do {
+      found = onEach(rigs, rig -> rig.linker.lookup(pages, rig.queries()).usablePages());
+      assertThat(found.get(0)).isEqualTo(found.get(1));
+    } while (found.getFirst() == 0);
+    assertThat(found).containsExactly(2, 2);
     closeAll(rigs);
   }
 
