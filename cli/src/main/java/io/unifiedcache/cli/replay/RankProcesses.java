@@ -4,8 +4,6 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -24,9 +22,13 @@ public final class RankProcesses implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RankProcesses.class);
 
   private static final int NONE = -1;
+  private static final int MAX_ERROR_LINES = 1000;
 
   private final List<Process> processes = new ArrayList<>();
-  private final List<Path> errors = new ArrayList<>();
+
+  /** What each process has written to its standard error when it has ended. */
+  private final List<CompletableFuture<List<String>>> errors = new ArrayList<>();
+
   private final List<CompletableFuture<Void>> ends = new ArrayList<>();
 
   /** The rank that ended first of those that ended with another status than 0. */
@@ -60,11 +62,27 @@ public final class RankProcesses implements AutoCloseable {
   }
 
   private void start(List<String> command, String role) throws IOException {
-    Path file = Files.createTempFile("unified-cache-rank-", ".err");
-    errors.add(file);
-    Process process = new ProcessBuilder(command).redirectError(file.toFile()).start();
+    Process process = new ProcessBuilder(command).start();
     processes.add(process);
+    CompletableFuture<List<String>> said = new CompletableFuture<>();
+    errors.add(said);
+    Thread.ofPlatform().daemon().name("rank-errors").start(() -> said.complete(linesOf(process)));
     tell(process, role);
+  }
+
+  /** Returns what a process writes to its standard error until it ends, up to a number of lines. */
+  private static List<String> linesOf(Process process) {
+    List<String> lines = new ArrayList<>();
+    try (BufferedReader reader = process.errorReader(StandardCharsets.UTF_8)) {
+      for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+        if (lines.size() < MAX_ERROR_LINES) {
+          lines.add(line);
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("what {} said is not known", process, e);
+    }
+    return lines;
   }
 
   /** Ends all if one has ended badly; by their handles, which leaves what they said readable. */
@@ -101,7 +119,7 @@ public final class RankProcesses implements AutoCloseable {
     if (failed.get() != NONE) {
       int status = processes.get(failed.get()).exitValue();
       throw RankProcessException.of(
-          failed.get(), processes.size(), status, Files.readAllLines(errors.get(failed.get())));
+          failed.get(), processes.size(), status, errors.get(failed.get()).join());
     }
     return shares.stream()
         .map(share -> share.orElseThrow(() -> new IllegalStateException("a rank found nothing")))
@@ -129,10 +147,10 @@ public final class RankProcesses implements AutoCloseable {
   }
 
   /** Returns what the processes said beside what they found, such as warnings. */
-  public List<String> warnings() throws IOException {
+  public List<String> warnings() {
     List<String> warnings = new ArrayList<>();
     for (int rank = 0; rank < errors.size(); rank++) {
-      for (String line : Files.readAllLines(errors.get(rank))) {
+      for (String line : errors.get(rank).join()) {
         warnings.add("rank " + rank + ": " + line);
       }
     }
@@ -141,11 +159,8 @@ public final class RankProcesses implements AutoCloseable {
 
   /** Ends what still runs. */
   @Override
-  public void close() throws IOException {
+  public void close() {
     processes.forEach(process -> process.toHandle().destroyForcibly());
     processes.forEach(process -> process.onExit().join());
-    for (Path file : errors) {
-      Files.deleteIfExists(file);
-    }
   }
 }
