@@ -57,7 +57,7 @@ final class CallThreads {
     try {
       boolean taken = threads.execute(() -> carryOut(call, caller, work));
       if (!taken) {
-        refusal = new IllegalStateException("the store has been closed");
+        refusal = MooncakeStore.closedStore();
       }
     } catch (RuntimeException | Error e) {
       // No thread could be started.

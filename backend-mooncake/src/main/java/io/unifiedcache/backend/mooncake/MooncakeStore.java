@@ -525,28 +525,28 @@ final class MooncakeStore implements CacheStore {
     try {
       ObjectKey key = new ObjectKey(PROBED_KEY + UUID.randomUUID());
       byte[] bytes = key.value().getBytes(StandardCharsets.UTF_8);
+      HostMemory target = memory(new byte[bytes.length]);
       Entry put = Entry.of(0, new PutOp(key, List.of(memory(bytes))), devices);
-      StoreFailure refused =
-          probe(put, by, (call, some) -> new TransferCall(parts, call).put(some));
+      Entry get = Entry.of(1, new GetOp(key, List.of(target)), devices);
+      Entry removal = Entry.of(2, key);
+      BatchResult result =
+          run(
+              control,
+              List.of(put, get, removal),
+              by,
+              (call, all) -> probe(call, put, get, removal));
+      StoreFailure refused = problem(result, put);
       if (refused != null) {
         return refused.code() == FailureCode.NO_SPACE ? full(refused, by) : down(refused, by);
       }
-      HostMemory target = memory(new byte[bytes.length]);
-      Entry get = Entry.of(0, new GetOp(key, List.of(target)), devices);
-      StoreFailure unread = probe(get, by, (call, some) -> new TransferCall(parts, call).get(some));
-      StoreFailure kept =
-          probe(
-              Entry.of(0, key),
-              by,
-              (call, some) ->
-                  askAbout(
-                      call, some, "remove", this::removeByForce, MooncakeStore::settleRemoval));
+      StoreFailure unread = problem(result, get);
       if (unread != null) {
         return down(unread, by);
       } else if (target.segment().mismatch(MemorySegment.ofArray(bytes)) >= 0) {
         return new StoreHealth(
             StoreHealth.State.DOWN, "other bytes were read than were put: " + description);
       }
+      StoreFailure kept = problem(result, removal);
       return kept == null
           ? new StoreHealth(
               StoreHealth.State.UP,
@@ -560,20 +560,38 @@ final class MooncakeStore implements CacheStore {
     }
   }
 
+  /** Does the steps of a probe; what has been put is removed even if nobody waits any more. */
+  private void probe(Call call, Entry put, Entry get, Entry removal) {
+    new TransferCall(parts, call).put(List.of(put));
+    if (put.status() != ObjectStatus.OK) {
+      get.fail(put.failure());
+      if (!call.isLate()) {
+        removal.fail(put.failure());
+        return;
+      }
+    } else {
+      new TransferCall(parts, call).get(List.of(get));
+    }
+    try {
+      settleRemoval(removal, removeByForce(List.of(removal.key.value()))[0]);
+    } catch (ClientException e) {
+      removal.fail(FailureCode.INTERNAL, "remove failed: " + e.getMessage());
+    }
+  }
+
+  /** Returns why a step of a probe failed, or null if it did not. */
+  private static @Nullable StoreFailure problem(BatchResult result, Entry entry) {
+    return switch (result.status(entry.index)) {
+      case FAILED -> result.failure(entry.index);
+      case ABSENT -> StoreFailure.of(FailureCode.ABSENT, "what was just put is not there");
+      case OK, PRESENT -> null;
+    };
+  }
+
   private static HostMemory memory(byte[] bytes) {
     MemorySegment segment = Arena.ofAuto().allocate(bytes.length);
     MemorySegment.copy(bytes, 0, segment, ValueLayout.JAVA_BYTE, 0, bytes.length);
     return HostMemory.of(segment);
-  }
-
-  /** Does one step of a probe; returns why it failed, or null if it did not. */
-  private @Nullable StoreFailure probe(Entry entry, Deadline by, Work work) {
-    BatchResult result = run(control, List.of(entry), by, work);
-    return switch (result.status(0)) {
-      case FAILED -> result.failure(0);
-      case ABSENT -> StoreFailure.of(FailureCode.ABSENT, "what was just put is not there");
-      case OK, PRESENT -> null;
-    };
   }
 
   private StoreHealth down(StoreFailure failure, Deadline by) {
@@ -673,7 +691,12 @@ final class MooncakeStore implements CacheStore {
       LOG.warn("Mooncake's client is not closed yet, since a call to it does not end");
     }
     parts.registrations().end();
-    parts.client().close();
+    try {
+      parts.client().close();
+    } catch (RuntimeException | Error e) {
+      LOG.error("Mooncake's client cannot be closed; memory that it may be at stays in use", e);
+      return;
+    }
     parts.quarantine().end();
     parts.staging().end();
     AtExit.closed(this);
@@ -761,7 +784,8 @@ final class MooncakeStore implements CacheStore {
 
   private void release(OpenObjects.Opening opening) {
     if (opening.release() && !control.later(opening::end)) {
-      LOG.debug("the client is closed, and has let go of all");
+      // The client is closed, and has let go of all.
+      opening.freeCopies();
     }
   }
 
@@ -888,9 +912,7 @@ final class MooncakeStore implements CacheStore {
         continue;
       }
       if (problem != null) {
-        entry.fail(
-            StoreFailure.of(FailureCode.INTERNAL, Limits.about(entry.key, problem.toString()))
-                .withMemory(MemoryState.DIRTY));
+        entry.fail(failure(entry, problem));
       }
       ObjectStatus status = entry.status();
       if (status != null) {
@@ -900,6 +922,14 @@ final class MooncakeStore implements CacheStore {
       }
     }
     return result.build();
+  }
+
+  private static StoreFailure failure(Entry entry, Throwable problem) {
+    StoreFailure failure =
+        problem instanceof CacheException e
+            ? StoreFailure.of(e.code(), Limits.about(entry.key, String.valueOf(e.getMessage())))
+            : StoreFailure.of(FailureCode.INTERNAL, Limits.about(entry.key, problem.toString()));
+    return failure.withMemory(MemoryState.DIRTY);
   }
 
   /** What entries that are OK count as. */

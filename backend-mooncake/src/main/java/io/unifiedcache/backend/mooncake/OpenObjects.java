@@ -263,21 +263,38 @@ final class OpenObjects {
      * @param before when reading it began, by {@link #now}
      */
     void wasRead(String key, MemorySegment bytes, long before) {
-      boolean room =
-          copyBytes.getAndUpdate(left -> left < bytes.byteSize() ? left : left - bytes.byteSize())
-              >= bytes.byteSize();
+      Arena mine;
       synchronized (held) {
         Objects.requireNonNull(objects.get(key)).leasedAt = before;
-        if (room && !copies.containsKey(key)) {
-          Arena mine = arena == null ? Arena.ofShared() : arena;
-          arena = mine;
-          copies.put(key, mine.allocate(bytes.byteSize()).copyFrom(bytes));
+        if (copies.containsKey(key)) {
           return;
         }
+        mine = arena == null ? Arena.ofShared() : arena;
+        arena = mine;
       }
-      if (room) {
-        copyBytes.addAndGet(bytes.byteSize());
+      long size = bytes.byteSize();
+      if (copyBytes.getAndUpdate(left -> left < size ? left : left - size) < size) {
+        return;
       }
+      boolean kept = false;
+      try {
+        // Nothing closes the arena before all have let go.
+        MemorySegment copy = mine.allocate(size).copyFrom(bytes);
+        synchronized (held) {
+          kept = copies.putIfAbsent(key, copy) == null;
+        }
+      } catch (OutOfMemoryError e) {
+        LOG.debug("{} bytes of an object are not kept, and will be read again", size, e);
+      } finally {
+        if (!kept) {
+          copyBytes.addAndGet(size);
+        }
+      }
+    }
+
+    /** Says that objects are being read as a whole: those whose lease has run out are over. */
+    void beginReading(List<String> keys) {
+      List<String> unused = due(keys);
     }
 
     /** Returns what time it is. */
@@ -285,7 +302,8 @@ final class OpenObjects {
       return clock.getAsLong();
     }
 
-    private void freeCopies() {
+    /** Frees what was kept, after the last {@link #release}, where the client is closed. */
+    void freeCopies() {
       synchronized (held) {
         copyBytes.addAndGet(copies.values().stream().mapToLong(MemorySegment::byteSize).sum());
         copies.clear();

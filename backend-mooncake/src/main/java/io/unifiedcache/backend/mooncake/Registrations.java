@@ -42,6 +42,12 @@ final class Registrations {
   /** By address; they do not overlap. Guarded by itself. */
   private final TreeMap<Long, Region> regions = new TreeMap<>();
 
+  /**
+   * Those that Mooncake did not let go of. Memory that is registered there later may be other
+   * memory, so that they are never used again, and are in its way until they are gone.
+   */
+  private final List<Region> stuck = new ArrayList<>();
+
   private boolean ended;
 
   Registrations(MooncakeClient client) {
@@ -76,6 +82,7 @@ final class Registrations {
   }
 
   private void addMissing(long from, long to) {
+    stuck.removeIf(region -> region.address < to && from < region.end() && unregister(region));
     List<Region> added = new ArrayList<>();
     long at = from;
     List<Region> there = overlapping(from, to);
@@ -84,7 +91,7 @@ final class Registrations {
       if (at < next) {
         try {
           added.add(add(at, next - at));
-        } catch (CacheException e) {
+        } catch (RuntimeException | Error e) {
           added.forEach(this::remove);
           throw e;
         }
@@ -135,13 +142,23 @@ final class Registrations {
 
   private void remove(Region region) {
     regions.remove(region.address);
+    if (!unregister(region)) {
+      stuck.add(region);
+    }
+  }
+
+  /** Has Mooncake forget a region; false if it may still know it. */
+  private boolean unregister(Region region) {
     try {
       long answer = client.unregister(region.address);
       if (answer != 0) {
         LOG.warn("unregister_buffer of {} bytes answered {}", region.bytes, answer);
       }
-    } catch (ClientException e) {
+      // It does not know it, then.
+      return answer == 0 || answer == Answers.INVALID_PARAMS;
+    } catch (ClientException | RuntimeException e) {
       LOG.warn("{} bytes cannot be unregistered", region.bytes, e);
+      return false;
     }
   }
 

@@ -149,10 +149,19 @@ final class TransferCall {
     inChunks(
         unread,
         entry -> {},
-        chunk -> {
-          wholesSince = opening.now();
-          judgeRead(chunk, "get", move(chunk, "get", opening.client()::get));
-        });
+        chunk ->
+            judgeRead(
+                chunk,
+                "get",
+                move(
+                    chunk,
+                    "get",
+                    transfer -> {
+                      // By its key another object may be read that is as large.
+                      opening.beginReading(transfer.keys());
+                      wholesSince = opening.now();
+                      return opening.client().get(transfer);
+                    })));
   }
 
   /** Does entries of equal keys one after the other: Mooncake would mix them up. */

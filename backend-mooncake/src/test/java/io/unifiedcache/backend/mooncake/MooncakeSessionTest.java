@@ -214,6 +214,38 @@ class MooncakeSessionTest {
   }
 
   @Test
+  void read_objectThatIsNotInMemory_leaseRunsOutBeforeItsTurn_isNotTaken() {
+    client.objects.put("first", new byte[1 << 20]);
+    client.objects.put("second", new byte[1 << 20]);
+    client.startScript = key -> Answers.NOT_IN_MEMORY;
+    // Only one at a time finds room to be copied.
+    try (MooncakeStore narrow =
+        ScriptedStore.over(client, Map.of("staging", "1MiB", "default_kv_lease_ttl", "500ms"))) {
+      ReadSession session = narrow.openSession(List.of(key("first"), key("second")), soon());
+      client.getScript =
+          key -> {
+            if (key.equals("first")) {
+              pass(Duration.ofMillis(501));
+              byte[] other = new byte[1 << 20];
+              other[0] = 7;
+              client.objects.put("second", other);
+            }
+            return null;
+          };
+      List<Memory> targets = pieces(0, 1, 1);
+      BatchResult result =
+          session.read(
+              List.of(
+                  new ReadOp(0, List.of(new Range(0, targets.get(0)))),
+                  new ReadOp(1, List.of(new Range(0, targets.get(1))))),
+              soon());
+      assertThat(result.failure(1).code()).isEqualTo(FailureCode.LEASE_EXPIRED);
+      assertThat(bytes(targets)).containsOnly(0);
+      session.close();
+    }
+  }
+
+  @Test
   void read_objectThatIsLargerThanTheStaging_saysWhichSettingToRaise() {
     client.objects.put("disk", new byte[(1 << 20) + 1]);
     client.startScript = key -> Answers.NOT_IN_MEMORY;

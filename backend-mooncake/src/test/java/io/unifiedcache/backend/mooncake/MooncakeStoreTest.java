@@ -498,7 +498,10 @@ class MooncakeStoreTest {
     StoreHealth health = store.probe(onceCalled("exists"));
     assertThat(health.state()).isEqualTo(StoreHealth.State.DOWN);
     assertThat(health.detail()).contains("the deadline passed");
+    assertThat(client.objects).hasSize(1);
     stalled.countDown();
+    store.close();
+    assertThat(client.objects).as("what the probe has put, once nobody waits any more").isEmpty();
   }
 
   @Test

@@ -52,6 +52,28 @@ class RegistrationsTest {
     assertThat(client.registered).isEmpty();
   }
 
+  @Test
+  void register_whereMooncakeDidNotLetGo_hasItLetGoFirst_orFails() {
+    Registration first = registrations.register(memory(1000, 100));
+    client.unregisterScript =
+        () -> {
+          throw new IllegalStateException("scripted");
+        };
+    first.close();
+    assertThat(client.registered).containsOnlyKeys(1000L);
+    assertThat(registrations.covers(memory(1000, 100))).as("it may be other memory").isFalse();
+    client.registerScript =
+        address -> client.registered.containsKey(1000L) ? Answers.INVALID_PARAMS : 0;
+    assertThatThrownBy(() -> registrations.register(memory(1050, 100)))
+        .isInstanceOf(CacheException.class)
+        .hasMessageContaining("-600");
+    client.unregisterScript = () -> {};
+    Registration second = registrations.register(memory(1050, 100));
+    assertThat(client.registered).isEqualTo(Map.of(1050L, 100L));
+    second.close();
+    assertThat(client.registered).isEmpty();
+  }
+
   private static DeviceMemory memory(long address, long bytes) {
     return new DeviceMemory("test", address, bytes);
   }
