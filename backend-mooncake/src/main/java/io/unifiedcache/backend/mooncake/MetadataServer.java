@@ -6,18 +6,25 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
 import java.net.InetSocketAddress;
+import java.net.MalformedURLException;
 import java.net.Proxy;
 import java.net.SocketTimeoutException;
 import java.net.URI;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The server where the clients of a cluster find each other, asked without Mooncake's client. */
 final class MetadataServer {
+  private static final Logger LOG = LoggerFactory.getLogger(MetadataServer.class);
+
   /** What is written instead of a server where clients find each other without one. */
   static final String NONE = "P2PHANDSHAKE";
 
@@ -31,6 +38,7 @@ final class MetadataServer {
   private static final String NOT_FOUND = "metadata not found";
 
   private static final int ANSWER_BYTES = 4096;
+  private static final int MAX_PORT = 65_535;
 
   private MetadataServer() {}
 
@@ -38,14 +46,20 @@ final class MetadataServer {
   static boolean isAddress(String text) {
     String address = text.strip();
     return address.equals(NONE)
-        || (HTTP.matcher(address).matches() && isUri(address))
+        || (HTTP.matcher(address).matches() && isUrl(address))
         || !endpoints(address).isEmpty();
   }
 
-  private static boolean isUri(String address) {
+  /** Returns whether a host, and what may be asked of it, can be told. */
+  private static boolean isUrl(String address) {
     try {
-      return URI.create(address).getHost() != null;
-    } catch (IllegalArgumentException e) {
+      // Names of hosts may have an underscore, which those in a URI may not.
+      URL url = URI.create(address).toURL();
+      return !url.getHost().isEmpty()
+          && url.getPort() != 0
+          && url.getPort() <= MAX_PORT
+          && url.getRef() == null;
+    } catch (IllegalArgumentException | MalformedURLException e) {
       return false;
     }
   }
@@ -77,11 +91,14 @@ final class MetadataServer {
     }
   }
 
+  /** Returns what is asked of a server: a key that it does not have. */
+  static URI question(String address) {
+    return URI.create(address + (address.indexOf('?') < 0 ? "?" : "&") + "key=unified-cache-probe");
+  }
+
   private static void requireHttp(String address, Duration time) {
-    String question = address + (address.indexOf('?') < 0 ? "?" : "&") + "key=unified-cache-probe";
     try {
-      var connection =
-          (HttpURLConnection) URI.create(question).toURL().openConnection(Proxy.NO_PROXY);
+      var connection = (HttpURLConnection) question(address).toURL().openConnection(Proxy.NO_PROXY);
       connection.setConnectTimeout((int) time.toMillis());
       connection.setReadTimeout((int) time.toMillis());
       connection.setInstanceFollowRedirects(false);
@@ -104,6 +121,9 @@ final class MetadataServer {
       }
     } catch (SocketTimeoutException e) {
       throw unreachable(address, "does not answer within " + time.toSeconds() + " s", e);
+    } catch (SSLHandshakeException e) {
+      // It is there. Whom Mooncake trusts, its own library says.
+      LOG.debug("the metadata server {} is not one that the JVM trusts", address, e);
     } catch (IOException e) {
       throw unreachable(address, "cannot be reached (" + e + "); start it", e);
     }

@@ -48,6 +48,12 @@ record RpcPort(Kind kind, String version) {
   /** The most that is read of the body of an answer. */
   private static final int BODY_BYTES = 4096;
 
+  /** The most that is read of an answer. */
+  static final int MAX_HEARD_BYTES = ANSWER_BYTES + BODY_BYTES;
+
+  /** The most characters of a version that are shown. */
+  static final int MAX_VERSION_CHARS = 64;
+
   /**
    * The number of {@code mooncake::WrappedMasterService::ServiceReady}: the first four bytes of the
    * MD5 of that name.
@@ -57,7 +63,8 @@ record RpcPort(Kind kind, String version) {
   private static final byte[] HTTP_REQUEST =
       "GET / HTTP/1.0\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
 
-  private static final Pattern VERSION = Pattern.compile("\\d+(\\.\\d+)+[\\w.+-]*");
+  private static final Pattern VERSION =
+      Pattern.compile("[0-9]{1,9}\\.[0-9]{1,9}[0-9A-Za-z_.+-]{0,45}");
 
   /**
    * Asks, and waits no longer than twice a time.
@@ -110,7 +117,7 @@ record RpcPort(Kind kind, String version) {
   }
 
   private static Heard hear(Socket socket, long end) throws IOException {
-    byte[] heard = new byte[ANSWER_BYTES + BODY_BYTES];
+    byte[] heard = new byte[MAX_HEARD_BYTES];
     int count = 0;
     InputStream input = socket.getInputStream();
     while (count < expected(heard, count)) {
