@@ -1,6 +1,7 @@
 package io.unifiedcache.backend.mooncake;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a client joins a cluster and stores objects, in Mooncake's words.
@@ -17,6 +18,8 @@ import java.util.List;
  * @param softPin whether objects are evicted only after others
  * @param hardPin whether objects are never evicted
  * @param preferredSegments the segments to put objects into where they have room
+ * @param ssdPath the directory on an SSD, shared with other clients, to which objects in the
+ *     segment of this client are moved; null for none
  */
 record ClientSetup(
     String localHostname,
@@ -30,7 +33,8 @@ record ClientSetup(
     int replicaNum,
     boolean softPin,
     boolean hardPin,
-    List<String> preferredSegments) {
+    List<String> preferredSegments,
+    @Nullable String ssdPath) {
   ClientSetup {
     preferredSegments = List.copyOf(preferredSegments);
   }
@@ -49,6 +53,7 @@ record ClientSetup(
         replicaNum,
         softPin,
         hardPin,
-        preferredSegments);
+        preferredSegments,
+        ssdPath);
   }
 }

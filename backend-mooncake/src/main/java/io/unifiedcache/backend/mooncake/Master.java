@@ -17,6 +17,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.OptionalLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +41,9 @@ final class Master {
 
   /** How long an answer may take in all. */
   private static final Duration LONGEST_ANSWER = Duration.ofSeconds(60);
+
+  /** How often to look whether there is memory. */
+  private static final Duration LOOK_PAUSE = Duration.ofMillis(200);
 
   /** How much of an answer is shown in a message. */
   private static final int SHOWN_CHARS = 200;
@@ -178,12 +183,50 @@ final class Master {
 
   /** Returns whether the master lists no memory; false if it does not tell. */
   boolean isWithoutMemory() {
-    try (InputStream body = connect("/get_all_segments").getInputStream()) {
-      return new String(body.readNBytes(WINDOW_BYTES), StandardCharsets.UTF_8).isBlank();
+    try {
+      return !listsMemory();
     } catch (IOException e) {
       LOG.debug("the master {} does not list its memory", address, e);
       return false;
     }
+  }
+
+  private boolean listsMemory() throws IOException {
+    try (InputStream body = connect("/get_all_segments").getInputStream()) {
+      return !textOf(body).isBlank();
+    }
+  }
+
+  /**
+   * Waits until the master lists memory, as SGLang does with {@code check_server}.
+   *
+   * @param givenUp whether nobody waits for it any more
+   * @param longest how long to wait at most
+   * @throws CacheException with code {@code CANCELLED} if it was given up; with {@code UNREACHABLE}
+   *     if the master does not list any in time
+   */
+  void awaitMemory(BooleanSupplier givenUp, Duration longest) {
+    long end = System.nanoTime() + longest.toNanos();
+    while (!givenUp.getAsBoolean()) {
+      String problem = "it lists none";
+      try {
+        if (listsMemory()) {
+          return;
+        }
+      } catch (IOException e) {
+        problem = e.toString();
+      }
+      if (System.nanoTime() - end >= 0) {
+        throw unreachable(
+            ("the cluster of %s has no memory after %d s (check_server), as its master tells by the"
+                 + " HTTP interface at port %d (master_metrics_port): %s; start a mooncake_client,"
+                 + " or correct the port")
+                .formatted(address, longest.toSeconds(), httpPort, problem));
+      }
+      LOG.debug("waiting for memory in the cluster of {}: {}", address, problem);
+      LockSupport.parkNanos(this, LOOK_PAUSE.toNanos());
+    }
+    throw new CacheException(FailureCode.CANCELLED, "the wait for memory was given up");
   }
 
   private static CacheException unreachable(String message) {

@@ -1,18 +1,13 @@
 package io.unifiedcache.backend.mooncake;
 
 import com.google.gson.JsonElement;
-import com.google.gson.JsonObject;
-import com.google.gson.JsonParseException;
-import com.google.gson.JsonParser;
+import com.google.gson.JsonPrimitive;
 import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.config.ByteSize;
 import io.unifiedcache.api.config.Option;
 import io.unifiedcache.api.config.Settings;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.InvalidPathException;
-import java.nio.file.Path;
+import io.unifiedcache.backend.mooncake.ConfigFile.FormException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,10 +21,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The settings of a store: which client to load, and how it joins its cluster.
  *
- * <p>A value is what was set; else what Mooncake's JSON file says under the same name; else what
- * the environment says in one of Mooncake's or SGLang's variables; else the default. An empty
- * variable says nothing. Of the name of this host the environment says more than the file, which
- * the processes of several hosts share.
+ * <p>A value is what was set; else what the JSON file of Mooncake or SGLang says under the same
+ * name, or without such a file what one of their variables says; else the default. An empty
+ * variable says nothing. Some values come from variables beside a file, too, as with SGLang: the
+ * name of this host even before the file, which the processes of several hosts share.
  *
  * @param choice which client to load
  * @param python the interpreter whose Mooncake to use, or null for the usual one
@@ -40,6 +35,7 @@ import org.jspecify.annotations.Nullable;
  * @param masterMetricsPort the port of the master's HTTP interface
  * @param lease how long the master leases an object that is looked up or read
  * @param quarantine how long memory is left alone after a transfer has failed
+ * @param checkServer whether to wait until the cluster has memory before it is joined
  */
 record MooncakeSettings(
     Choice choice,
@@ -50,7 +46,8 @@ record MooncakeSettings(
     long stagingBytes,
     int masterMetricsPort,
     Duration lease,
-    Duration quarantine) {
+    Duration quarantine,
+    boolean checkServer) {
   /** Which client code to load. */
   enum Choice {
     /** The first that can be loaded. */
@@ -62,6 +59,7 @@ record MooncakeSettings(
   }
 
   private static final long SMALLEST_SEGMENT = 16 << 20;
+  private static final long MAX_RANKS = 1 << 16;
 
   static final Option<Choice> CLIENT =
       Option.choice(
@@ -83,8 +81,8 @@ record MooncakeSettings(
   static final Option<String> CONFIG =
       Option.text(
           "config",
-          "Mooncake's JSON file, for what is not set here; MOONCAKE_CONFIG_PATH and"
-              + " SGLANG_HICACHE_MOONCAKE_CONFIG_PATH name it, too.");
+          "Mooncake's JSON file, for what is not set here, in place of most variables;"
+              + " SGLANG_HICACHE_MOONCAKE_CONFIG_PATH and MOONCAKE_CONFIG_PATH name it, too.");
 
   static final Option<String> MASTER_SERVER_ADDRESS =
       Option.text(
@@ -115,13 +113,33 @@ record MooncakeSettings(
           .withDefault("tcp");
 
   static final Option<String> DEVICE_NAME =
-      Option.text("device_name", "The transport's devices; or MOONCAKE_DEVICE.").withDefault("");
+      Option.text(
+              "device_name",
+              "The transport's devices, or a map such as {\"0\": \"mlx5_0\"} of those of each rank;"
+                  + " or MOONCAKE_DEVICE.")
+          .withDefault("");
+
+  static final Option<Long> RANK =
+      Option.number(
+          "rank",
+          "The tensor-parallel rank of this process, which a device_name by rank needs.",
+          0,
+          MAX_RANKS - 1);
+
+  static final Option<Long> RANKS =
+      Option.number(
+              "ranks",
+              "The processes among which global_segment_size is divided: as many as there are"
+                  + " tensor-parallel ranks in all pipeline stages.",
+              1,
+              MAX_RANKS)
+          .withDefault(1L);
 
   static final Option<ByteSize> GLOBAL_SEGMENT_SIZE =
       Option.bytes(
               "global_segment_size",
-              "The memory that this process gives to the cluster, 0 for none; or"
-                  + " MOONCAKE_GLOBAL_SEGMENT_SIZE.")
+              "The memory that this process, and the other ranks with it, give to the cluster, 0"
+                  + " for none; or MOONCAKE_GLOBAL_SEGMENT_SIZE.")
           .where(
               "0 for none, or at least 16MiB, which is the smallest that Mooncake takes",
               size -> size.bytes() == 0 || size.bytes() >= SMALLEST_SEGMENT)
@@ -136,6 +154,33 @@ record MooncakeSettings(
   static final Option<String> TENANT_ID =
       Option.text("tenant_id", "The tenant whose objects these are; or MOONCAKE_TENANT_ID.")
           .withDefault("default");
+
+  static final Option<Boolean> CHECK_SERVER =
+      Option.bool(
+              "check_server",
+              "Whether to wait, for ten minutes at most, until the cluster has memory; or"
+                  + " MOONCAKE_CHECK_SERVER.")
+          .withDefault(false);
+
+  static final Option<Boolean> ENABLE_SSD_OFFLOAD =
+      Option.bool(
+              "enable_ssd_offload",
+              "Whether objects in the memory of this process are moved to an SSD when it is full;"
+                  + " or MOONCAKE_ENABLE_SSD_OFFLOAD.")
+          .withDefault(false);
+
+  static final Option<String> SSD_OFFLOAD_PATH =
+      Option.text(
+          "ssd_offload_path",
+          "The directory on the SSD, in which each process takes one of its own; or"
+              + " MOONCAKE_OFFLOAD_FILE_STORAGE_PATH.");
+
+  /** What SGLang calls a client in another process. */
+  private static final Option<Boolean> STANDALONE_STORAGE =
+      Option.bool("standalone_storage", "Whether a client in another process is used.");
+
+  private static final Option<String> CLIENT_SERVER_ADDRESS =
+      Option.text("client_server_address", "Where a client in another process listens.");
 
   static final Option<Long> REPLICA_NUM =
       Option.number("replica_num", "Copies of each object.", 1, 64).withDefault(1L);
@@ -196,9 +241,14 @@ record MooncakeSettings(
           LOCAL_HOSTNAME,
           PROTOCOL,
           DEVICE_NAME,
+          RANK,
           GLOBAL_SEGMENT_SIZE,
+          RANKS,
           LOCAL_BUFFER_SIZE,
           TENANT_ID,
+          CHECK_SERVER,
+          ENABLE_SSD_OFFLOAD,
+          SSD_OFFLOAD_PATH,
           REPLICA_NUM,
           SOFT_PIN,
           HARD_PIN,
@@ -213,12 +263,6 @@ record MooncakeSettings(
           LEASE,
           QUARANTINE);
 
-  /** What SGLang takes for true. */
-  private static final Set<String> STANDALONE = Set.of("true", "1", "yes", "on");
-
-  private static final List<String> CONFIG_VARIABLES =
-      List.of("MOONCAKE_CONFIG_PATH", "SGLANG_HICACHE_MOONCAKE_CONFIG_PATH");
-
   /**
    * Finds every value.
    *
@@ -226,25 +270,43 @@ record MooncakeSettings(
    */
   static MooncakeSettings of(Settings settings, Map<String, String> environment) {
     List<String> problems = new ArrayList<>();
-    Sources sources = new Sources(settings, environment, problems);
+    var sources = new MooncakeSources(settings, CONFIG, environment, problems);
+    if (!settings.isSet(MASTER_SERVER_ADDRESS)) {
+      refuseStandalone(sources, problems);
+    }
     Optional<String> master = sources.find(MASTER_SERVER_ADDRESS, "MOONCAKE_MASTER");
     if (problems.isEmpty() && master.isEmpty()) {
-      problems.add(
-          "master_server_address has no value: set it to the master's host:port, or have it in the"
-              + " JSON file or in the variable MOONCAKE_MASTER");
+      problems.add(withoutMaster(sources));
     }
     String metadataServer = sources.get(METADATA_SERVER, "MOONCAKE_TE_META_DATA_SERVER");
     String localHostname =
         sources
             .findBeforeFile(LOCAL_HOSTNAME, "MOONCAKE_LOCAL_HOSTNAME", "LOCAL_HOSTNAME")
             .orElse("");
-    sources.refuseStandalone();
-    String protocol = sources.get(PROTOCOL, "MOONCAKE_PROTOCOL");
-    String deviceName = sources.get(DEVICE_NAME, "MOONCAKE_DEVICE");
-    ByteSize segment = sources.get(GLOBAL_SEGMENT_SIZE, "MOONCAKE_GLOBAL_SEGMENT_SIZE");
+    String protocol =
+        sources
+            .findAlsoBesideFile(PROTOCOL, "MOONCAKE_PROTOCOL")
+            .or(PROTOCOL::defaultValue)
+            .orElseThrow();
+    String deviceName =
+        devices(sources.get(DEVICE_NAME, "MOONCAKE_DEVICE").strip(), settings.find(RANK), problems);
+    long segment =
+        segment(
+            sources.get(GLOBAL_SEGMENT_SIZE, "MOONCAKE_GLOBAL_SEGMENT_SIZE"),
+            settings.get(RANKS),
+            problems);
     ByteSize buffer = sources.get(LOCAL_BUFFER_SIZE, "MOONCAKE_LOCAL_BUFFER_SIZE");
     String tenant = sources.get(TENANT_ID, "MOONCAKE_TENANT_ID");
     long metricsPort = sources.get(MASTER_METRICS_PORT, "MOONCAKE_MASTER_METRICS_PORT");
+    boolean checkServer = sources.get(CHECK_SERVER, "MOONCAKE_CHECK_SERVER");
+    String ssd = ssdPath(sources, problems);
+    if (checkServer && master.isPresent() && HostPort.parse(master.get().strip()) == null) {
+      problems.add(
+          "check_server asks the master's HTTP interface, whose host is not known of"
+              + " master_server_address "
+              + master.get()
+              + ": set it to host:port, or check_server to false");
+    }
     long replicas = sources.get(REPLICA_NUM);
     boolean softPin = sources.get(SOFT_PIN);
     boolean hardPin = sources.get(HARD_PIN);
@@ -259,11 +321,11 @@ record MooncakeSettings(
         new ClientSetup(
             localHostname.strip(),
             metadataServer.strip(),
-            segment.bytes(),
+            segment,
             buffer.bytes(),
             // Mooncake compares it letter by letter.
             protocol.strip().toLowerCase(Locale.ROOT),
-            deviceName.strip(),
+            deviceName,
             master.orElseThrow().strip(),
             tenant.strip(),
             Math.toIntExact(replicas),
@@ -272,12 +334,99 @@ record MooncakeSettings(
             Stream.of(preferred.split(",", -1))
                 .map(String::strip)
                 .filter(name -> !name.isEmpty())
-                .toList()),
+                .toList(),
+            ssd),
         Math.toIntExact(settings.get(IO_THREADS)),
         settings.get(STAGING).bytes(),
         Math.toIntExact(metricsPort),
         settings.get(LEASE),
-        settings.get(QUARANTINE));
+        settings.get(QUARANTINE),
+        checkServer);
+  }
+
+  private static String withoutMaster(MooncakeSources sources) {
+    String what =
+        "master_server_address has no value: set it to the master's host:port, or have it";
+    return sources.hasFile()
+        ? what
+            + " in the file %s; beside a file the variable MOONCAKE_MASTER is not read, as by SGLang"
+                .formatted(sources.fileName())
+        : what + " in the JSON file or in the variable MOONCAKE_MASTER";
+  }
+
+  /** Refuses what SGLang calls standalone: a client in another process. */
+  private static void refuseStandalone(MooncakeSources sources, List<String> problems) {
+    boolean standalone =
+        sources.findShared(STANDALONE_STORAGE, "MOONCAKE_STANDALONE_STORAGE").orElse(false);
+    String client = sources.findShared(CLIENT_SERVER_ADDRESS, "MOONCAKE_CLIENT").orElse("");
+    String where =
+        sources.hasFile()
+            ? "in the file " + sources.fileName()
+            : "in the variable MOONCAKE_STANDALONE_STORAGE";
+    if (standalone) {
+      problems.add(
+          "standalone_storage %s: a client in another process%s is not supported; set it to false,"
+                  .formatted(where, client.isBlank() ? "" : " (" + client + ")")
+              + " and master_server_address to the master's host:port, so that this process joins"
+              + " the cluster itself");
+    }
+  }
+
+  /**
+   * Returns the devices of this process.
+   *
+   * @param text them, or a JSON map of those of each rank
+   */
+  private static String devices(String text, Optional<Long> rank, List<String> problems) {
+    if (!text.startsWith("{")) {
+      return text;
+    }
+    try {
+      JsonElement named = ConfigFile.object(text).get(rank.map(String::valueOf).orElse(""));
+      if (rank.isEmpty()) {
+        problems.add(
+            "device_name names devices by rank: set rank to the tensor-parallel rank of this"
+                + " process, or device_name to its devices");
+      } else if (named instanceof JsonPrimitive primitive && primitive.isString()) {
+        return primitive.getAsString().strip();
+      } else if (named != null) {
+        problems.add("device_name names for rank %d no text, but %s".formatted(rank.get(), named));
+      }
+    } catch (FormException e) {
+      problems.add("device_name begins as a map of ranks, and " + e.getMessage());
+    }
+    // As with SGLang, a rank that is not in the map uses what Mooncake finds.
+    return "";
+  }
+
+  /** Returns the part of one of several processes in the memory that all give. */
+  private static long segment(ByteSize all, long ranks, List<String> problems) {
+    long part = all.bytes() / ranks;
+    if (all.bytes() > 0 && part < SMALLEST_SEGMENT) {
+      problems.add(
+          "global_segment_size %s is %d bytes for each of %d ranks, and Mooncake takes no less than"
+                  .formatted(all, part, ranks)
+              + " 16MiB each: set it to 0 for none, or to at least "
+              + new ByteSize(SMALLEST_SEGMENT * ranks));
+    }
+    return part;
+  }
+
+  /** Returns the directory to move objects to; null for none. */
+  private static @Nullable String ssdPath(MooncakeSources sources, List<String> problems) {
+    boolean enabled = sources.get(ENABLE_SSD_OFFLOAD, "MOONCAKE_ENABLE_SSD_OFFLOAD");
+    String path =
+        sources
+            .findAlsoBesideFile(SSD_OFFLOAD_PATH, "MOONCAKE_OFFLOAD_FILE_STORAGE_PATH")
+            .orElse("");
+    if (!enabled) {
+      return null;
+    } else if (path.isBlank() || path.indexOf('\0') >= 0) {
+      problems.add(
+          "enable_ssd_offload needs ssd_offload_path, a directory on the SSD: without one all"
+              + " clients of this machine would overwrite each other's files");
+    }
+    return path;
   }
 
   /**
@@ -300,101 +449,5 @@ record MooncakeSettings(
    */
   boolean onlyRegistered() {
     return !HOST_TRANSPORTS.contains(setup.protocol());
-  }
-
-  /** Where values come from, and what is wrong with them. */
-  private static final class Sources {
-    private final Settings settings;
-    private final Map<String, String> environment;
-    private final List<String> problems;
-    private final String file;
-    private final JsonObject json;
-
-    Sources(Settings settings, Map<String, String> environment, List<String> problems) {
-      this.settings = settings;
-      this.environment = environment;
-      this.problems = problems;
-      String named = settings.find(CONFIG).orElse(null);
-      for (String variable : CONFIG_VARIABLES) {
-        if (named == null && !environment.getOrDefault(variable, "").isBlank()) {
-          named = environment.get(variable);
-        }
-      }
-      file = named == null ? "" : named;
-      json = named == null ? new JsonObject() : read(file);
-    }
-
-    private JsonObject read(String name) {
-      try {
-        if (JsonParser.parseString(Files.readString(Path.of(name))) instanceof JsonObject object) {
-          return object;
-        }
-        problems.add("the file " + name + " of config holds no JSON object");
-      } catch (IOException | InvalidPathException e) {
-        problems.add("the file " + name + " of config cannot be read: " + e);
-      } catch (JsonParseException e) {
-        problems.add("the file " + name + " of config is no JSON: " + e.getMessage());
-      }
-      return new JsonObject();
-    }
-
-    <T> T get(Option<T> option, String... variables) {
-      return find(option, variables).or(option::defaultValue).orElseThrow();
-    }
-
-    <T> Optional<T> find(Option<T> option, String... variables) {
-      if (settings.isSet(option)) {
-        return settings.find(option);
-      }
-      JsonElement element = json.get(option.name());
-      if (element != null && !element.isJsonNull()) {
-        String where = "in the file " + file;
-        if (element.isJsonPrimitive()) {
-          return parse(option, element.getAsString(), where);
-        }
-        // A map of devices by rank is passed on as it is.
-        return parse(option, element.toString(), where);
-      }
-      return inVariables(option, variables).or(option::defaultValue);
-    }
-
-    /** Finds a value of which the environment says more than the file that processes share. */
-    <T> Optional<T> findBeforeFile(Option<T> option, String... variables) {
-      return settings.isSet(option)
-          ? settings.find(option)
-          : inVariables(option, variables).or(() -> find(option));
-    }
-
-    private <T> Optional<T> inVariables(Option<T> option, String... variables) {
-      for (String variable : variables) {
-        String value = environment.get(variable);
-        if (value != null && !value.isBlank()) {
-          return parse(option, value, "in the variable " + variable);
-        }
-      }
-      return Optional.empty();
-    }
-
-    /** Refuses a file of SGLang's that asks for a client in another process. */
-    void refuseStandalone() {
-      JsonElement standalone = json.get("standalone_storage");
-      if (standalone != null
-          && standalone.isJsonPrimitive()
-          && STANDALONE.contains(standalone.getAsString().toLowerCase(Locale.ROOT))) {
-        problems.add(
-            "standalone_storage in the file %s: a client in another process is not supported;"
-                    .formatted(file)
-                + " set it to false, so that this process joins the cluster itself");
-      }
-    }
-
-    private <T> Optional<T> parse(Option<T> option, String text, String where) {
-      try {
-        return Optional.of(option.parse(text));
-      } catch (IllegalArgumentException e) {
-        problems.add(option.name() + " " + where + ": " + e.getMessage());
-        return option.defaultValue();
-      }
-    }
   }
 }

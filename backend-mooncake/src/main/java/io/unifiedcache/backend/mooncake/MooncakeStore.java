@@ -72,6 +72,9 @@ final class MooncakeStore implements CacheStore {
   /** How long a close waits for calls in flight before it hurries them, and then once more. */
   private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
 
+  /** How long a cluster may take to have memory, if that is waited for; as long as for SGLang. */
+  private static final Duration LONGEST_START = Duration.ofMinutes(10);
+
   /** The most keys that are passed to Mooncake at once. */
   private static final int KEYS = 4096;
 
@@ -171,7 +174,7 @@ final class MooncakeStore implements CacheStore {
         control.runUnlessInterrupted(
             running -> {
               try {
-                MooncakeStore store = open(settings, master, control, context);
+                MooncakeStore store = open(settings, master, control, context, running);
                 if (!answer.compareAndSet(null, store)) {
                   store.beginToEnd();
                 }
@@ -194,9 +197,16 @@ final class MooncakeStore implements CacheStore {
   }
 
   private static MooncakeStore open(
-      MooncakeSettings settings, Master master, CallThreads control, StoreContext context) {
+      MooncakeSettings settings,
+      Master master,
+      CallThreads control,
+      StoreContext context,
+      Call running) {
     settings.requireTransport(RdmaDevices.ofThisMachine(), System.getenv());
     ClientLibrary library = ClientLibraries.load(settings);
+    if (settings.checkServer()) {
+      master.awaitMemory(running::isLate, LONGEST_START);
+    }
     master.requireServing();
     Master.requireMetadata(settings.setup().metadataServer());
     String host = master.localHost(settings.setup().localHostname());

@@ -4,6 +4,8 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -163,6 +165,14 @@ final class NativeLibrary implements ClientLibrary {
 
   @Override
   public MooncakeClient setUp(ClientSetup setup) throws ClientException {
+    if (setup.ssdPath() != null) {
+      throw new CacheException(
+          FailureCode.REFUSED,
+          "enable_ssd_offload is not known to "
+              + description()
+              + ": set client=python, or let a mooncake_client with --enable_offload=true give the"
+              + " memory");
+    }
     return NativeClient.setUp(this, setup);
   }
 

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -55,6 +56,9 @@ final class PythonClient implements MooncakeClient.Scattering {
   private final Map<Method, Long> methods = new EnumMap<>(Method.class);
   private final long config;
 
+  /** Where objects are moved to; null if they are not. */
+  private @Nullable OffloadDirectory ssd;
+
   /**
    * Creates a client.
    *
@@ -77,6 +81,11 @@ final class PythonClient implements MooncakeClient.Scattering {
       methods.put(method, frame.keep(frame.attribute(store, method.nameInPython())));
     }
     this.config = frame.keep(config);
+  }
+
+  /** Has a directory left to others once this client is closed. */
+  void keepUntilClosed(@Nullable OffloadDirectory directory) {
+    ssd = directory;
   }
 
   @Override
@@ -217,6 +226,9 @@ final class PythonClient implements MooncakeClient.Scattering {
       }
       methods.values().forEach(frame::drop);
       frame.drop(config);
+    }
+    if (ssd != null) {
+      ssd.close();
     }
   }
 

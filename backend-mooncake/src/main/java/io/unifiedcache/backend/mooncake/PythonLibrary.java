@@ -1,5 +1,10 @@
 package io.unifiedcache.backend.mooncake;
 
+import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.FailureCode;
+import java.io.IOException;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /** Mooncake's Python package, imported into the Python of this process. */
@@ -111,6 +116,32 @@ final class PythonLibrary implements ClientLibrary {
 
   @Override
   public MooncakeClient setUp(ClientSetup setup) throws ClientException {
+    String ssd = setup.ssdPath();
+    if (ssd == null) {
+      return setUp(setup, null);
+    }
+    OffloadDirectory directory;
+    try {
+      directory = OffloadDirectory.claim(Path.of(ssd));
+    } catch (IOException | InvalidPathException e) {
+      throw new CacheException(
+          FailureCode.IO,
+          "there is no directory to be had in %s (ssd_offload_path): %s".formatted(ssd, e),
+          e);
+    }
+    MooncakeClient client = null;
+    try {
+      client = setUp(setup, directory);
+      return client;
+    } finally {
+      if (client == null) {
+        directory.close();
+      }
+    }
+  }
+
+  private MooncakeClient setUp(ClientSetup setup, @Nullable OffloadDirectory ssd)
+      throws ClientException {
     try (PythonFrame frame = python.enter()) {
       long config = config(frame, setup);
       long store = frame.call(storeClass);
@@ -118,6 +149,10 @@ final class PythonLibrary implements ClientLibrary {
       // Older packages know no tenants.
       if (!setup.tenant().isEmpty() && !setup.tenant().equals(USUAL_TENANT)) {
         frame.set(named, "tenant_id", frame.text(setup.tenant()));
+      }
+      if (ssd != null) {
+        frame.set(named, "enable_ssd_offload", frame.bool(true));
+        frame.set(named, "ssd_offload_path", frame.text(ssd.path().toString()));
       }
       long answer =
           frame.toLong(
@@ -134,7 +169,9 @@ final class PythonLibrary implements ClientLibrary {
       if (answer != 0) {
         throw new ClientException("Mooncake's setup answered " + answer);
       }
-      return new PythonClient(python, this, setup, frame, store, config);
+      PythonClient client = new PythonClient(python, this, setup, frame, store, config);
+      client.keepUntilClosed(ssd);
+      return client;
     } catch (PythonException e) {
       throw new ClientException("Mooncake's setup failed: " + e.getMessage(), e);
     }

@@ -15,8 +15,11 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -142,10 +145,26 @@ class MasterTest {
   @Test
   void metadataAddress_thatWouldEndTheProcess_isNone() {
     for (String good :
-        List.of("P2PHANDSHAKE", "http://h:8080/metadata", "https://h", "etcd://a:1;b:2", "a:1")) {
+        List.of(
+            "P2PHANDSHAKE",
+            "http://h:8080/metadata",
+            "http://of_a_container:8080/metadata",
+            "http://[::1]:8080/metadata",
+            "https://h",
+            "etcd://a:1;b:2",
+            "a:1")) {
       assertThat(MetadataServer.isAddress(good)).as(good).isTrue();
     }
-    for (String bad : List.of("", "P2P", "redis://h:6379", "foo://x", "http://", "http://a b/")) {
+    for (String bad :
+        List.of(
+            "",
+            "P2P",
+            "redis://h:6379",
+            "foo://x",
+            "http://",
+            "http://a b/",
+            "http://h:65536/metadata",
+            "http://h/#m")) {
       assertThat(MetadataServer.isAddress(bad)).as(bad).isFalse();
     }
   }
@@ -159,6 +178,47 @@ class MasterTest {
           .isInstanceOf(IOException.class)
           .hasMessageContaining("it does not say");
     }
+  }
+
+  @Test
+  void awaitMemory_waitsUntilSomeIsListed() throws IOException {
+    AtomicInteger asked = new AtomicInteger();
+    Master master =
+        master("127.0.0.1:1", answeringWith(() -> http(asked.incrementAndGet() < 3 ? " " : "s")));
+    master.awaitMemory(() -> false, Duration.ofMinutes(1));
+    assertThat(asked.get()).isEqualTo(3);
+  }
+
+  @Test
+  void awaitMemory_noneInTime_namesTheSettingAndWhatWasSaid() throws IOException {
+    Master bare = master("127.0.0.1:1", answering(http(" ")));
+    assertUnreachable(
+        () -> bare.awaitMemory(() -> false, Duration.ZERO), "(check_server)", "it lists none");
+    Master away = master("127.0.0.1:1", MooncakeCluster.freePort());
+    assertUnreachable(
+        () -> away.awaitMemory(() -> false, Duration.ZERO),
+        "(master_metrics_port)",
+        "ConnectException");
+  }
+
+  @Test
+  void awaitMemory_givenUp_ends() throws IOException {
+    AtomicInteger asked = new AtomicInteger();
+    Master bare =
+        master(
+            "127.0.0.1:1",
+            answeringWith(
+                () -> {
+                  asked.incrementAndGet();
+                  return http(" ");
+                }));
+    assertThatThrownBy(() -> bare.awaitMemory(() -> asked.get() > 0, Duration.ofMinutes(1)))
+        .isInstanceOfSatisfying(
+            CacheException.class, e -> assertThat(e.code()).isEqualTo(FailureCode.CANCELLED));
+  }
+
+  private static String http(String body) {
+    return "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s".formatted(body.length(), body);
   }
 
   private static String metadata(int port) {
@@ -203,11 +263,15 @@ class MasterTest {
     return serving(
         input ->
             new BufferedReader(new InputStreamReader(input, StandardCharsets.US_ASCII)).readLine(),
-        "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        () -> "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
   }
 
   /** Returns a port whose connections end with an answer. */
   private int answering(String answer) throws IOException {
+    return answeringWith(() -> answer);
+  }
+
+  private int answeringWith(Supplier<String> answer) throws IOException {
     return serving(input -> input.read(new byte[8192]), answer);
   }
 
@@ -216,7 +280,7 @@ class MasterTest {
     @Nullable Object read(InputStream input) throws IOException;
   }
 
-  private int serving(Reading reading, String answer) throws IOException {
+  private int serving(Reading reading, Supplier<String> answer) throws IOException {
     ServerSocket socket = socket();
     Thread.ofPlatform()
         .daemon()
@@ -226,7 +290,7 @@ class MasterTest {
                 try (Socket connection = socket.accept();
                     OutputStream output = connection.getOutputStream()) {
                   Object unused = reading.read(connection.getInputStream());
-                  output.write(answer.getBytes(StandardCharsets.UTF_8));
+                  output.write(answer.get().getBytes(StandardCharsets.UTF_8));
                 } catch (IOException e) {
                   LOG.debug("the other side has gone, or the test is over", e);
                 }

@@ -87,7 +87,12 @@ final class MooncakeCluster
 
   /** Returns how many objects are on the SSD whose keys have a part. */
   long onSsd(String part) {
-    try (Stream<Path> files = Files.walk(folder().resolve(SSD))) {
+    return files(folder().resolve(SSD), part);
+  }
+
+  /** Returns how many files under a directory have a part in their names. */
+  static long files(Path directory, String part) {
+    try (Stream<Path> files = Files.walk(directory)) {
       return files
           .filter(Files::isRegularFile)
           .filter(file -> String.valueOf(file.getFileName()).contains(part))

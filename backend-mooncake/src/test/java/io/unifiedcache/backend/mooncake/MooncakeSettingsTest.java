@@ -36,15 +36,15 @@ class MooncakeSettingsTest {
         Files.writeString(
             folder.resolve("mooncake.json"),
             """
-            {"protocol": "RDMA", "global_segment_size": 16777216, "local_buffer_size": "2gb",
-             "metadata_server": null, "enable_ssd_offload": true}
+            {"master_server_address": "one:50051", "protocol": "RDMA", "other": {},
+             "global_segment_size": 16777216, "local_buffer_size": "2gb", "metadata_server": null}
             """);
     Map<String, String> environment =
         Map.of(
             "MOONCAKE_CONFIG_PATH",
             file.toString(),
             "MOONCAKE_MASTER",
-            "one:50051",
+            "other:50051",
             "MOONCAKE_PROTOCOL",
             "tcp",
             "MOONCAKE_TE_META_DATA_SERVER",
@@ -59,7 +59,7 @@ class MooncakeSettingsTest {
     assertThat(setup.protocol()).isEqualTo("rdma");
     assertThat(setup.globalSegmentSize()).isEqualTo(16 << 20);
     assertThat(setup.masterServerAddress()).isEqualTo("one:50051");
-    assertThat(setup.metadataServer()).isEqualTo("etcd://two:2379");
+    assertThat(setup.metadataServer()).isEqualTo("P2PHANDSHAKE");
     assertThat(setup.localHostname()).isEqualTo("three");
     assertThat(setup.deviceName()).isEmpty();
     assertThat(setup.tenant()).isEqualTo("default");
@@ -78,14 +78,25 @@ class MooncakeSettingsTest {
   @Test
   void badValues_areNamedWithTheirPlacesAllAtOnce() throws IOException {
     Path file =
-        Files.writeString(folder.resolve("mooncake.json"), "{\"global_segment_size\": \"much\"}");
+        Files.writeString(
+            folder.resolve("mooncake.json"),
+            "{\"global_segment_size\": \"much\", \"metadata_server\": \"x\"}");
     assertThatThrownBy(
             () ->
                 ScriptedStore.settings(
-                    Map.of("config", file.toString()),
-                    Map.of("MOONCAKE_LOCAL_BUFFER_SIZE", "-1", "MOONCAKE_MASTER", "m:1")))
+                    Map.of("config", file.toString(), "master_server_address", "m:1"),
+                    Map.of("LOCAL_HOSTNAME", "mine")))
         .isInstanceOf(CacheException.class)
         .hasMessageContaining("global_segment_size in the file " + file)
+        .hasMessageContaining("metadata_server in the file " + file);
+    assertThatThrownBy(
+            () ->
+                ScriptedStore.settings(
+                    Map.of(),
+                    Map.of(
+                        "MOONCAKE_LOCAL_BUFFER_SIZE", "-1", "MOONCAKE_TE_META_DATA_SERVER", "x")))
+        .isInstanceOf(CacheException.class)
+        .hasMessageContaining("metadata_server in the variable MOONCAKE_TE_META_DATA_SERVER")
         .hasMessageContaining("local_buffer_size in the variable MOONCAKE_LOCAL_BUFFER_SIZE");
   }
 
@@ -159,17 +170,18 @@ class MooncakeSettingsTest {
   void documentation_namesEveryVariable() throws IOException {
     Asked environment = new Asked(Map.of("MOONCAKE_MASTER", "m:1"));
     var unused = ScriptedStore.settings(Map.of(), environment);
-    assertThat(documented().values().stream().flatMap(row -> row.variables().stream()))
-        .containsExactlyInAnyOrderElementsOf(environment.asked);
+    Set<String> documented = new TreeSet<>();
+    documented().values().forEach(row -> documented.addAll(row.variables()));
+    SglangSettingsTest.documented().values().forEach(row -> documented.addAll(row.variables()));
+    assertThat(documented).isEqualTo(environment.asked);
   }
 
   @Test
   void variables_doAsTheirSettings_theFirstFirst() throws IOException {
-    Map<String, String> rest = Map.of("MOONCAKE_MASTER", "m:1");
-    MooncakeSettings without = ScriptedStore.settings(Map.of(), rest);
     int tried = 0;
     for (Map.Entry<String, Row> each : documented().entrySet()) {
       String setting = each.getKey();
+      Map<String, String> rest = rest(setting);
       List<String> variables = each.getValue().variables();
       for (int i = 0; i < variables.size(); i++) {
         tried++;
@@ -181,11 +193,30 @@ class MooncakeSettingsTest {
         environment.put(variables.get(i), value);
         assertThat(ScriptedStore.settings(Map.of(), environment))
             .as(variables.get(i))
-            .isEqualTo(ScriptedStore.settings(Map.of(setting, value), rest))
-            .isNotEqualTo(without);
+            .isEqualTo(ScriptedStore.settings(Map.of(setting, value), rest));
+        assertThat(outcome(environment)).as(variables.get(i)).isNotEqualTo(outcome(rest));
       }
     }
-    assertThat(tried).isGreaterThanOrEqualTo(12);
+    assertThat(tried).isGreaterThanOrEqualTo(15);
+  }
+
+  /** Returns the variables beside which a setting makes a difference. */
+  private static Map<String, String> rest(String setting) {
+    return switch (setting) {
+      case "enable_ssd_offload" ->
+          Map.of("MOONCAKE_MASTER", "m:1", "MOONCAKE_OFFLOAD_FILE_STORAGE_PATH", "/ssd");
+      case "ssd_offload_path" ->
+          Map.of("MOONCAKE_MASTER", "m:1", "MOONCAKE_ENABLE_SSD_OFFLOAD", "yes");
+      default -> Map.of("MOONCAKE_MASTER", "m:1");
+    };
+  }
+
+  private static Object outcome(Map<String, String> environment) {
+    try {
+      return ScriptedStore.settings(Map.of(), environment);
+    } catch (CacheException e) {
+      return String.valueOf(e.getMessage());
+    }
   }
 
   @Test
@@ -209,17 +240,6 @@ class MooncakeSettingsTest {
     return ScriptedStore.settings(settings, environment).setup().localHostname();
   }
 
-  @Test
-  void standaloneClient_isRefusedByName() throws IOException {
-    Path file = folder.resolve("standalone.json");
-    Map<String, String> settings = Map.of("config", file.toString());
-    Files.writeString(file, "{\"standalone_storage\": true}");
-    assertThatThrownBy(() -> ScriptedStore.settings(settings, Map.of()))
-        .hasMessageContainingAll("standalone_storage in the file " + file, "not supported");
-    Files.writeString(file, "{\"standalone_storage\": false}");
-    assertThat(ScriptedStore.settings(settings, Map.of()).setup().localHostname()).isEmpty();
-  }
-
   /** Returns a value that a setting takes, which is not its default. */
   private String valueOf(String setting, String number) throws IOException {
     return switch (setting) {
@@ -227,8 +247,10 @@ class MooncakeSettingsTest {
       case "global_segment_size" -> number + "0000";
       case "config" ->
           Files.writeString(
-                  folder.resolve(number + ".json"), "{\"device_name\": \"" + number + "\"}")
+                  folder.resolve(number + ".json"),
+                  "{\"master_server_address\": \"m:1\", \"device_name\": \"" + number + "\"}")
               .toString();
+      case "check_server", "enable_ssd_offload" -> "true";
       default -> number;
     };
   }

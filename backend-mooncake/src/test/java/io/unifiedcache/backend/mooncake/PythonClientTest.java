@@ -57,7 +57,8 @@ class PythonClientTest {
           1,
           false,
           false,
-          List.of());
+          List.of(),
+          /* ssdPath= */ null);
 
   private static final String CONFIG =
       "{'replica_num': 1, 'with_hard_pin': False, 'preferred_segments': []}";
@@ -393,7 +394,8 @@ class PythonClientTest {
         3,
         softPin,
         hardPin,
-        segments);
+        segments,
+        /* ssdPath= */ null);
   }
 
   private PythonClient client(ClientSetup setup) throws Exception {

@@ -138,6 +138,7 @@ class PythonClusterTest {
         1,
         softPin,
         false,
-        List.of());
+        List.of(),
+        /* ssdPath= */ null);
   }
 }
