@@ -25,11 +25,17 @@ def read_list(path):
 
 
 def read_reports(folder):
-    """Returns the numbers of tests and of skipped ones, by class."""
+    """Returns the numbers of tests and of skipped ones, by class.
+
+    The report of a class that is skipped as a whole has no test.
+    """
     run = {}
     for kind in ("surefire", "failsafe"):
         for report in pathlib.Path(folder).glob(f"**/target/{kind}-reports/TEST-*.xml"):
-            for test in xml.parse(report).getroot().iter("testcase"):
+            suite = xml.parse(report).getroot()
+            if suite.find("testcase") is None:
+                run[suite.get("name").split(".")[-1]] = (1, 1)
+            for test in suite.iter("testcase"):
                 # A class within a class has its outer one's name first.
                 name = test.get("classname").split(".")[-1].split("$")[0]
                 skip = test.find("skipped")

@@ -4,7 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.junit.jupiter.api.Assertions;
-import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
 
 /**
  * The Mooncake that {@code .ci/mooncake} has installed for tests.
@@ -29,16 +29,30 @@ final class Installation {
         .resolve("unified-cache/mooncake");
   }
 
-  /** Skips the test, or fails it where Mooncake is demanded, if Mooncake is not installed. */
+  /** Skips what needs Mooncake if it is not installed, except where it is demanded. */
+  static ConditionEvaluationResult condition() {
+    return isThere() || isDemanded()
+        ? ConditionEvaluationResult.enabled("Mooncake is there, or demanded")
+        : ConditionEvaluationResult.disabled(missing());
+  }
+
+  /** Fails the test if Mooncake is not installed. */
   static void require() {
-    if (Files.exists(HOME.resolve("installed"))) {
-      return;
+    if (!isThere()) {
+      Assertions.fail(missing());
     }
-    String message = "Mooncake is not installed in " + HOME + "; .ci/mooncake installs it";
-    if ("1".equals(System.getenv("DEMAND_MOONCAKE"))) {
-      Assertions.fail(message);
-    }
-    Assumptions.abort(message);
+  }
+
+  private static boolean isThere() {
+    return found().isPresent();
+  }
+
+  private static boolean isDemanded() {
+    return "1".equals(System.getenv("DEMAND_MOONCAKE"));
+  }
+
+  private static String missing() {
+    return "Mooncake is not installed in " + HOME + "; .ci/mooncake installs it";
   }
 
   /** Returns a program of Mooncake's. */

@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
@@ -33,7 +35,11 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * their process ids; the ends of their logs are shown when a test fails.
  */
 final class MooncakeCluster
-    implements BeforeAllCallback, AfterAllCallback, AfterEachCallback, AutoCloseable {
+    implements ExecutionCondition,
+        BeforeAllCallback,
+        AfterAllCallback,
+        AfterEachCallback,
+        AutoCloseable {
   private static final long START_SECONDS = 60;
   private static final int LOG_LINES_SHOWN = 40;
   private static final String SSD = "ssd";
@@ -107,6 +113,11 @@ final class MooncakeCluster
   MooncakeCluster segment(long bytes) {
     segmentBytes = bytes;
     return this;
+  }
+
+  @Override
+  public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
+    return Installation.condition();
   }
 
   @Override

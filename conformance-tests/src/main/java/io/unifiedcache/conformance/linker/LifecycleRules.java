@@ -1,6 +1,7 @@
 package io.unifiedcache.conformance.linker;
 
 import io.unifiedcache.api.CacheException;
+import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.DeviceMemory;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.HostMemory;
@@ -27,15 +28,23 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** The rules of how linkers start and come to rest. */
 public final class LifecycleRules {
+  private static final int TIMES_SEEN_WAITING = 3;
+
+  private static final Set<Thread.State> WAITING =
+      Set.of(Thread.State.BLOCKED, Thread.State.WAITING, Thread.State.TIMED_WAITING);
+
   private LifecycleRules() {}
 
   @Rule(
@@ -153,11 +162,13 @@ public final class LifecycleRules {
   /** Has a call wait while the store has memory of a transfer, and returns what it returns. */
   private static <T> T waitsForTransfer(
       LinkerRig rig, Engine engine, Gate gate, String what, Supplier<T> call) {
+    AtomicReference<@Nullable Thread> caller = new AtomicReference<>();
     Future<T> ending =
         rig.trial()
             .start(
                 what,
                 () -> {
+                  caller.set(Thread.currentThread());
                   T answer = call.get();
                   int running = engine.store().running();
                   if (running > 0) {
@@ -168,9 +179,24 @@ public final class LifecycleRules {
                   }
                   return answer;
                 });
-    rig.pause(rig.moment());
+    awaitRest(rig, caller, ending);
     gate.open();
     return rig.trial().await(what, ending);
+  }
+
+  /**
+   * Waits until a call has returned, or its thread has been seen to wait several times in a row: on
+   * a busy machine it may take any time until a call does either.
+   */
+  private static void awaitRest(
+      LinkerRig rig, AtomicReference<@Nullable Thread> caller, Future<?> call) {
+    Deadline by = Deadline.after(rig.patience());
+    int seen = 0;
+    while (!call.isDone() && seen < TIMES_SEEN_WAITING && !by.hasPassed()) {
+      rig.pause(rig.moment());
+      Thread thread = caller.get();
+      seen = thread != null && WAITING.contains(thread.getState()) ? seen + 1 : 0;
+    }
   }
 
   private static void resetGivesUp(LinkerRig rig) {

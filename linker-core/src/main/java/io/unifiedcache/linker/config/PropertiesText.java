@@ -42,6 +42,10 @@ public final class PropertiesText {
         i++;
         logical.append('\n').append(lines.get(i));
       }
+      if (i + 1 < lines.size() || text.endsWith("\n") || text.endsWith("\r")) {
+        // An empty line that ends here is none, other than one that the text ends in.
+        logical.append('\n');
+      }
       entry(first + 1, logical.toString(), entries, mistakes);
     }
     return entries;

@@ -50,6 +50,8 @@ class PropertiesTextFuzzTest {
             "a=1\r\nb=2\rc=3\\\r\n4\nd=\\\\\ne=5\\",
             "k".repeat(1_000) + "=v",
             "\\\n".repeat(1_000),
+            "\\\n\n",
+            "\\\n\\",
             "\\".repeat(1_001))
         .map(text -> text.getBytes(StandardCharsets.UTF_8));
   }

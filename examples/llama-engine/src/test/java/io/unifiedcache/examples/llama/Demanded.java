@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
  * What has to be installed, without which tests are skipped, or fail where the environment demands
@@ -22,15 +24,25 @@ final class Demanded {
 
   /** Returns the file of the model. */
   static Path model() {
-    Path file = Weights.file();
-    boolean present = LlamaLibrary.resource().isPresent() && Files.isReadable(file);
-    require(
-        present,
-        MODEL,
-        LlamaLibrary.resource().isPresent()
-            ? "the weights of Gemma 3 are not there; this fetches them: " + Weights.FETCH
-            : "the engine runs on Linux on x86-64 alone");
-    return file;
+    require(hasModel(), MODEL, missingModel());
+    return Weights.file();
+  }
+
+  /** Skips a class that needs the model where it is missing, except where it is demanded. */
+  static ConditionEvaluationResult modelCondition(ExtensionContext context) {
+    return hasModel() || System.getenv(MODEL) != null
+        ? ConditionEvaluationResult.enabled("the weights are there, or demanded")
+        : ConditionEvaluationResult.disabled(missingModel());
+  }
+
+  private static boolean hasModel() {
+    return LlamaLibrary.resource().isPresent() && Files.isReadable(Weights.file());
+  }
+
+  private static String missingModel() {
+    return LlamaLibrary.resource().isPresent()
+        ? "the weights of Gemma 3 are not there; this fetches them: " + Weights.FETCH
+        : "the engine runs on Linux on x86-64 alone";
   }
 
   /** Returns the folder in which the script {@code .ci/mooncake} has installed Mooncake. */

@@ -39,6 +39,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExecutionCondition;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -93,6 +95,8 @@ class EqualityTest {
           new CompletableFuture<>(),
           LONG,
           new CompletableFuture<>());
+
+  @RegisterExtension static final ExecutionCondition WEIGHTS = Demanded::modelCondition;
 
   @BeforeAll
   static void load() {
