@@ -33,7 +33,9 @@ final class VerifyCommand implements Callable<Integer> {
   @Option(
       names = "--repair",
       description =
-          "Sets objects aside that are damaged, so that they are absent and can be stored anew.")
+          "Sets objects aside that are damaged, so that they are absent and can be stored anew, and"
+              + " rebuilds an index that is damaged or lost from what it is an index of; for that"
+              + " nobody else may have the store open.")
   private boolean repair;
 
   @Override
@@ -63,6 +65,7 @@ final class VerifyCommand implements Callable<Integer> {
           case NONE -> "";
           case SET_ASIDE -> ", set aside";
           case DROPPED -> ", dropped";
+          case MENDED -> ", mended";
         };
     out.println(
         "%s%s: %s: %s".formatted(finding.code(), remedy, about, PlainText.of(finding.message())));
@@ -70,6 +73,8 @@ final class VerifyCommand implements Callable<Integer> {
   }
 
   private String hint(Verification done) {
-    return done.findings() == 0 || repair ? "" : "; --repair sets damaged objects aside";
+    return done.findings() == 0 || repair
+        ? ""
+        : "; --repair sets damaged objects aside and rebuilds a lost index";
   }
 }

@@ -85,6 +85,36 @@ class MaintenanceCommandsTest {
     assertThat(run("stat").out()).containsPattern("set aside +2 files");
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"index-0000000001.log", "unified-cache.store"})
+  void verify_ofAStoreWithoutAnIndexOrSuperblock_saysHowManyComeBack(String file)
+      throws IOException {
+    fill();
+    String sound = run("verify").out().replaceAll("(?s)verified  ([0-9,]+ objects).*", "$1");
+    try (RandomAccessFile damaged =
+        new RandomAccessFile(folder.resolve("store").resolve(file).toFile(), "rw")) {
+      damaged.write(new byte[48]);
+    }
+
+    CommandRun found = run("verify");
+    assertThat(found.err()).isEmpty();
+    assertThat(found.status()).isEqualTo(1);
+    assertThat(found.out())
+        .contains("CORRUPT: the store: ")
+        .contains("can be brought back by a repair")
+        .contains("findings  1; --repair sets damaged objects aside and rebuilds a lost index");
+
+    CommandRun repaired = run("verify", "--repair");
+    assertThat(repaired.err()).isEmpty();
+    assertThat(repaired.status()).isEqualTo(1);
+    assertThat(repaired.out())
+        .contains("CORRUPT, mended: the store: ")
+        .contains("were brought back")
+        .contains("verified  " + sound);
+
+    assertThat(run("verify").status()).isZero();
+  }
+
   @Test
   void verify_ofObjectsWithoutChecksums_saysSo() {
     CommandRun replay =

@@ -22,7 +22,7 @@ class FailureTableTest {
   void tests_namedInTheTable_exist() throws IOException {
     Path root = Path.of("..");
     Map<String, String> sources = new HashMap<>();
-    for (String module : List.of("api", "linker-core", "backend-memory")) {
+    for (String module : List.of("api", "linker-core", "backend-memory", "backend-file")) {
       try (Stream<Path> files = Files.walk(root.resolve(module).resolve("src/test"))) {
         for (Path file : files.filter(each -> each.toString().endsWith("Test.java")).toList()) {
           String name = String.valueOf(file.getFileName()).replace(".java", "");

@@ -37,8 +37,10 @@ public interface StoreMaintenance {
    * <p>Without {@code repair} nothing changes, not even what a store repairs when it is opened.
    * With it, whatever reading would say {@code CORRUPT} or ABSENT of is set aside or dropped, so
    * that its key is absent and can be stored anew; what cannot be read for another reason, such as
-   * permissions, is left, since it may be good. Objects are not used by this in the sense of
-   * eviction.
+   * permissions, is left, since it may be good. Where the store no longer knows what is in its
+   * files, it learns it from them, as far as they prove it; nobody else may have it open then, and
+   * an object that had been removed may be there again where nothing says so any more. Objects are
+   * not used by this in the sense of eviction.
    *
    * @param each is told of whatever is not as it should be
    */

@@ -22,7 +22,9 @@ public record Verification(long objects, long bytes, long unproven, long finding
     /** The key is absent, and the bytes are kept where the message says. */
     SET_ASIDE,
     /** The key is absent, and the bytes are not kept. */
-    DROPPED
+    DROPPED,
+    /** It is as it should be again, as far as the message says. */
+    MENDED
   }
 
   /**

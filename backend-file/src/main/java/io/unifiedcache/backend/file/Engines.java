@@ -126,7 +126,12 @@ final class Engines {
     // Another process may have made it a store since.
     if (!names.contains(Superblock.NAME) && !names.stream().allMatch(FileNames::isBegun)) {
       throw refused(
-          root, "it is neither empty nor a unified-cache store: it has " + names.getFirst());
+          root,
+          "it is neither empty nor a unified-cache store: it has "
+              + names.getFirst()
+              + (names.stream().anyMatch(FileNames::isOfStore)
+                  ? "; if it was one, verify --repair writes its file " + Superblock.NAME + " anew"
+                  : ""));
     }
   }
 
@@ -158,7 +163,7 @@ final class Engines {
     while (true) {
       Object identity = use.disk().identity(root.resolve(Superblock.NAME));
       if (identity == null) {
-        throw new IOException("it is no unified-cache store: it has no file " + Superblock.NAME);
+        throw new Superblock.MissingException();
       }
       Shared shared = OPEN.computeIfAbsent(identity, Shared::new);
       lock(shared, job);
@@ -173,6 +178,20 @@ final class Engines {
         shared.lock.unlock();
       }
     }
+  }
+
+  /** Keeps all others out of a store, whose superblock may be damaged or gone. */
+  static FolderLock lockToRepair(Disk disk, Path root, String instance) throws IOException {
+    Path superblock = root.resolve(Superblock.NAME);
+    if (disk.identity(superblock) == null) {
+      Superblock.createDamaged(disk, root);
+    }
+    Object identity = disk.identity(superblock);
+    if (identity == null) {
+      throw new Superblock.MissingException();
+    }
+    return FolderLock.acquire(
+        disk, root, identity, /* exclusive= */ true, instance, FolderLock.Purpose.REPAIR);
   }
 
   private static void lock(Shared shared, Job job) throws LateException {
@@ -206,7 +225,7 @@ final class Engines {
             shared.identity,
             use.exclusive(),
             use.instance(),
-            /* mayOnlyRead= */ tuning == null);
+            tuning == null ? FolderLock.Purpose.LOOK : FolderLock.Purpose.USE);
     try {
       engine =
           tuning == null

@@ -20,10 +20,15 @@ final class ExtentCheck {
   private static final ThreadLocal<ByteBuffer> BUFFER =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(BUFFER_BYTES));
 
-  private final Segments segments;
+  private final Files files;
 
-  ExtentCheck(Segments segments) {
-    this.segments = segments;
+  /** Returns the files of segments. */
+  interface Files {
+    DiskFile file(int segment) throws IOException;
+  }
+
+  ExtentCheck(Files files) {
+    this.files = files;
   }
 
   /**
@@ -48,7 +53,7 @@ final class ExtentCheck {
   /** Reads an object. */
   Seen check(StoredObject object) {
     try {
-      DiskFile file = segments.file(object.segment);
+      DiskFile file = files.file(object.segment);
       ExtentHeader header = header(object, file);
       if (header == null) {
         return damaged(object, FailureCode.CORRUPT, "its header is damaged");
@@ -85,7 +90,7 @@ final class ExtentCheck {
       throws IOException {
     ByteBuffer bytes = BUFFER.get().clear().limit(object.headerBytes);
     file.readFully(bytes, object.offset);
-    return ExtentHeader.read(bytes.flip());
+    return ExtentHeader.read(bytes.flip(), object.segment, object.offset);
   }
 
   /** Returns the number of the first block that is not what its checksum says, or -1. */

@@ -3,13 +3,18 @@ package io.unifiedcache.backend.file;
 import io.unifiedcache.api.ObjectKey;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The header of an extent: whose object it holds, and the checksums of its payload.
+ *
+ * <p>Its own checksum covers the place of the extent as well, so that a header means nothing
+ * anywhere else: not in the bytes of an object, nor in another segment.
  *
  * <p>See {@code docs/file-format.md}, section "Extents".
  */
@@ -22,7 +27,7 @@ final class ExtentHeader {
   /** The least block, and the one of all but huge objects. */
   static final int LEAST_BLOCK = 64 << 10;
 
-  private static final int FIXED_BYTES = 32;
+  private static final int FIXED_BYTES = 48;
   private static final int SUM_BYTES = 4;
 
   /** More checksums than this are not held for one object: its blocks are larger instead. */
@@ -31,18 +36,26 @@ final class ExtentHeader {
   /** No header is larger. */
   static final int MOST_BYTES = FIXED_BYTES + Limits.KEY_BYTES + SUM_BYTES * (MOST_SUMS + 1);
 
+  private final UUID store;
   private final long generation;
   private final long payloadBytes;
   private final int blockBytes;
   private final byte[] key;
   private final int[] sums;
 
-  private ExtentHeader(long generation, long payloadBytes, int blockBytes, byte[] key, int[] sums) {
+  private ExtentHeader(
+      UUID store, long generation, long payloadBytes, int blockBytes, byte[] key, int[] sums) {
+    this.store = store;
     this.generation = generation;
     this.payloadBytes = payloadBytes;
     this.blockBytes = blockBytes;
     this.key = key;
     this.sums = sums;
+  }
+
+  /** Returns the store that it was written for. */
+  UUID store() {
+    return store;
   }
 
   /** Returns how many bytes of the payload one checksum is for; 0 if there are none. */
@@ -85,41 +98,66 @@ final class ExtentHeader {
     return padded(padded(headerBytes) + payloadBytes);
   }
 
-  /** Writes the header of an object. */
-  static void write(
-      ByteBuffer target, StoredObject object, byte[] key, int blockBytes, int[] sums) {
+  /** Writes the header of an object whose checksums are known. */
+  static void write(ByteBuffer target, StoredObject object, UUID store) {
     int begin = target.position();
+    byte[] key = utf8(object.key);
     target.order(ByteOrder.LITTLE_ENDIAN);
     target
         .putInt(MAGIC)
         .putInt(object.headerBytes)
+        .putLong(store.getMostSignificantBits())
+        .putLong(store.getLeastSignificantBits())
         .putLong(object.generation)
         .putLong(object.size)
-        .putInt(blockBytes)
+        .putInt(object.blockBytes())
         .putInt(key.length)
         .put(key);
-    for (int sum : sums) {
+    for (int sum : object.sums()) {
       target.putInt(sum);
     }
-    CRC32C all = new CRC32C();
-    all.update(target.duplicate().flip().position(begin));
-    target.putInt((int) all.getValue());
+    target.putInt(sum(target.duplicate().flip().position(begin), object.segment, object.offset));
   }
 
-  /** Reads a header; null if it is not a whole one. */
-  static @Nullable ExtentHeader read(ByteBuffer source) {
+  private static int sum(ByteBuffer fields, int segment, long offset) {
+    CRC32C sum = new CRC32C();
+    sum.update(ByteBuffer.allocate(16).putLong(segment).putLong(offset).flip());
+    sum.update(fields);
+    return (int) sum.getValue();
+  }
+
+  /**
+   * Returns how many bytes a header says that it has; 0 if it is none.
+   *
+   * @param source eight bytes of it, or more
+   */
+  static int bytesOf(ByteBuffer source) {
+    source.order(ByteOrder.LITTLE_ENDIAN);
+    int bytes = source.getInt(source.position() + 4);
+    return source.getInt(source.position()) == MAGIC && bytes > FIXED_BYTES && bytes <= MOST_BYTES
+        ? bytes
+        : 0;
+  }
+
+  /**
+   * Reads a header; null if it is not a whole one, or not of this place.
+   *
+   * @param segment where the extent is
+   * @param offset where it begins there
+   */
+  static @Nullable ExtentHeader read(ByteBuffer source, int segment, long offset) {
     source.order(ByteOrder.LITTLE_ENDIAN);
     int bytes = source.remaining();
     if (bytes < FIXED_BYTES + SUM_BYTES) {
       return null;
     }
-    CRC32C all = new CRC32C();
-    all.update(source.slice(source.position(), bytes - SUM_BYTES));
-    if (source.getInt(source.position() + bytes - SUM_BYTES) != (int) all.getValue()
+    int sum = sum(source.slice(source.position(), bytes - SUM_BYTES), segment, offset);
+    if (source.getInt(source.position() + bytes - SUM_BYTES) != sum
         || source.getInt() != MAGIC
         || source.getInt() != bytes) {
       return null;
     }
+    UUID store = new UUID(source.getLong(), source.getLong());
     long generation = source.getLong();
     long payloadBytes = source.getLong();
     int blockBytes = source.getInt();
@@ -141,7 +179,26 @@ final class ExtentHeader {
     for (int i = 0; i < sums.length; i++) {
       sums[i] = source.getInt();
     }
-    return new ExtentHeader(generation, payloadBytes, blockBytes, key, sums);
+    return new ExtentHeader(store, generation, payloadBytes, blockBytes, key, sums);
+  }
+
+  /** Returns the object of an extent; null if its key is none. */
+  @Nullable StoredObject objectAt(int segment, long offset) {
+    String text;
+    try {
+      text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(key)).toString();
+    } catch (CharacterCodingException e) {
+      return null;
+    }
+    int headerBytes = bytes(key.length, payloadBytes, blockBytes);
+    return new StoredObject(
+        new ObjectKey(text),
+        generation,
+        segment,
+        offset,
+        headerBytes,
+        payloadBytes,
+        Generations.seconds(generation));
   }
 
   /** Tells whether this is the header of the object. */

@@ -5,6 +5,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 
 /**
@@ -26,9 +27,11 @@ final class ExtentIo {
   private static final long RUN_BYTES = 256 << 10;
 
   private final Segments segments;
+  private final UUID store;
 
-  ExtentIo(Segments segments) {
+  ExtentIo(Segments segments, UUID store) {
     this.segments = segments;
+    this.store = store;
   }
 
   /** Writes a part of an object, and the header once all parts are written. */
@@ -73,7 +76,7 @@ final class ExtentIo {
       object.sums()[0] = (int) sum.getValue();
     }
     extent.position(0);
-    writeHeader(extent, object);
+    ExtentHeader.write(extent, object, store);
     while (extent.position() < headerBytes && extent.position() < extent.limit()) {
       extent.put((byte) 0);
     }
@@ -130,13 +133,8 @@ final class ExtentIo {
 
   private void writeHeader(StoredObject object) throws IOException {
     ByteBuffer header = scratch(object.headerBytes);
-    writeHeader(header, object);
+    ExtentHeader.write(header, object, store);
     segments.file(object.segment).writeFully(header.flip(), object.offset);
-  }
-
-  private static void writeHeader(ByteBuffer target, StoredObject object) {
-    ExtentHeader.write(
-        target, object, ExtentHeader.utf8(object.key), object.blockBytes(), object.sums());
   }
 
   /** Reads a part of an object, and holds it against its checksums. */
@@ -167,7 +165,7 @@ final class ExtentIo {
   boolean readHeader(StoredObject object) throws IOException {
     ByteBuffer bytes = scratch(object.headerBytes);
     segments.file(object.segment).readFully(bytes, object.offset);
-    ExtentHeader header = ExtentHeader.read(bytes.flip());
+    ExtentHeader header = ExtentHeader.read(bytes.flip(), object.segment, object.offset);
     if (header == null || !header.isOf(object)) {
       return false;
     }

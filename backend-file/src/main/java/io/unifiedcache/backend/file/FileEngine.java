@@ -18,7 +18,6 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +40,7 @@ final class FileEngine {
 
   private final Extents extents;
   private final Index index;
-  private final AtomicLong generations = new AtomicLong(ThreadLocalRandom.current().nextLong());
+  private final Generations generations;
 
   private final ReentrantLock state = new ReentrantLock();
 
@@ -69,10 +68,11 @@ final class FileEngine {
     this.root = folder.root();
     long self =
         ThreadLocalRandom.current().nextLong(FolderLock.LEAST_WRITER, FolderLock.MOST_WRITER);
+    generations = new Generations((int) self);
     extents = new Extents(lanes);
     index = new Index(extents, self);
     segments = new Segments(disk, root, folder.access());
-    io = new ExtentIo(segments);
+    io = new ExtentIo(segments, folder.store());
     log = new SharedLog(disk, folder, self, segments, index, state, job, create);
     space = new Space(log, disk, folder, self, segments, index, extents, state);
     upkeep = new Upkeep(log, space, index, state, root);
@@ -313,15 +313,16 @@ final class FileEngine {
     if (place == null) {
       return null;
     }
+    long generation = generations.next(Instant.now(), index.latestGeneration());
     StoredObject object =
         new StoredObject(
             key,
-            generations.incrementAndGet(),
+            generation,
             place.segment(),
             place.offset(),
             headerBytes,
             size,
-            (int) Instant.now().getEpochSecond());
+            Generations.seconds(generation));
     object.know(blockBytes, new int[(int) ExtentHeader.sums(size, blockBytes)]);
     object.failures = segments.failures(place.segment());
     return object;
@@ -599,9 +600,14 @@ final class FileEngine {
     return space.isDead(writer);
   }
 
-  /** Repairs the end of the log. */
-  void repairLog(Job job) throws IOException, LateException {
-    log.publish(job, () -> {});
+  /** Returns the lowest number that no segment has ever had, as far as the log was read. */
+  int nextSegment() {
+    state.lock();
+    try {
+      return index.nextSegment();
+    } finally {
+      state.unlock();
+    }
   }
 
   /** Does not use more of the disk where so many bytes more would leave it too little. */

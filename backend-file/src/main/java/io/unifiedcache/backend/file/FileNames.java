@@ -47,6 +47,21 @@ final class FileNames {
     return matcher.matches() ? Integer.parseInt(matcher.group(1)) : -1;
   }
 
+  /**
+   * Returns the name of a log that a repair has read and replaced, which no repair reads again.
+   *
+   * @param name its name before, whether it was set aside or not
+   */
+  static String replaced(String name) {
+    return setAside(beforeSetAside(name)) + ".replaced";
+  }
+
+  /** Returns whether a name is that of a log or a segment, set aside or not. */
+  static boolean isOfStore(String name) {
+    String before = beforeSetAside(name);
+    return asLog(before) >= 0 || asSegment(before) >= 0;
+  }
+
   /** Returns whether a directory with no more than this in it is an empty one, or a store begun. */
   static boolean isBegun(String name) {
     return name.startsWith(Superblock.NAME) && name.endsWith(TEMPORARY);

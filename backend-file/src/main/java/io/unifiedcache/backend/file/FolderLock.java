@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,8 +54,21 @@ final class FolderLock implements Closeable {
   /** Where the file names who opened the store last, and who changed its log last. */
   private static final long OWNER_TEXT = 4096;
 
+  /** Where texts for people begin. */
+  static final int TEXTS = (int) OWNER_TEXT;
+
   private static final long PUBLISHER_TEXT = 4608;
   private static final int TEXT_BYTES = 512;
+
+  /** What a store is locked for. */
+  enum Purpose {
+    /** To store and read objects. */
+    USE,
+    /** To see what is there, also where it can only be read. */
+    LOOK,
+    /** To rebuild what is damaged, be it the superblock itself. */
+    REPAIR
+  }
 
   /** For so long a store that was the same is taken to be the same. */
   private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -71,8 +85,8 @@ final class FolderLock implements Closeable {
   private final boolean writable;
   private final String holder;
   private final DiskFile file;
-  private final ByteBuffer block;
-  private final UUID store;
+  private volatile ByteBuffer block;
+  private volatile @Nullable UUID store;
   private final ReentrantLock writers = new ReentrantLock();
 
   private volatile long same = System.nanoTime();
@@ -88,24 +102,17 @@ final class FolderLock implements Closeable {
     this.holder = holder;
     this.exclusive = exclusive;
     block = readBlock();
-    store = Superblock.store(block);
   }
 
   /**
    * Locks a store.
    *
    * @param identity the identity of its superblock, which nobody in this class loader has open
-   * @param mayOnlyRead whether it is enough to read it, where it cannot be written
    * @throws CacheException with code {@code BUSY} if others keep it from that, naming who
    * @throws IOException if the directory cannot be used, with a sentence that says why
    */
   static FolderLock acquire(
-      Disk disk,
-      Path root,
-      Object identity,
-      boolean exclusive,
-      String instance,
-      boolean mayOnlyRead)
+      Disk disk, Path root, Object identity, boolean exclusive, String instance, Purpose purpose)
       throws IOException {
     String holder = holder(instance, exclusive);
     Object other = System.getProperties().putIfAbsent(CLAIM + identity, holder);
@@ -118,13 +125,14 @@ final class FolderLock implements Closeable {
       try {
         file = open(disk, root, identity, Disk.Access.WRITE);
       } catch (IOException e) {
-        if (!mayOnlyRead || !isUnwritable(e)) {
+        if (purpose != Purpose.LOOK || !isUnwritable(e)) {
           throw e;
         }
         file = open(disk, root, identity, Disk.Access.READ);
         writable = false;
       }
       FolderLock lock = new FolderLock(disk, root, file, writable, holder, exclusive);
+      lock.identify(purpose);
       // Without the right to write a file it cannot be locked exclusively.
       if (!file.tryLock(OWNER, !exclusive || !writable)) {
         throw inUse(root, lock.readText(OWNER_TEXT));
@@ -135,6 +143,16 @@ final class FolderLock implements Closeable {
       close(file);
       System.getProperties().remove(CLAIM + identity, holder);
       throw e;
+    }
+  }
+
+  private void identify(Purpose purpose) throws IOException {
+    try {
+      store = Superblock.store(block);
+    } catch (Superblock.DamagedException e) {
+      if (purpose != Purpose.REPAIR) {
+        throw e;
+      }
     }
   }
 
@@ -193,7 +211,23 @@ final class FolderLock implements Closeable {
 
   /** Returns the UUID of the store. */
   UUID store() {
-    return store;
+    UUID known = store;
+    if (known == null) {
+      throw new IllegalStateException("the superblock of " + root + " is damaged");
+    }
+    return known;
+  }
+
+  /** Returns whether the superblock does not say which store it is. */
+  boolean isDamaged() {
+    return store == null;
+  }
+
+  /** Writes a superblock that is damaged anew. */
+  void restore(UUID known) throws IOException {
+    Superblock.restore(file, known);
+    block = readBlock();
+    store = known;
   }
 
   /** Returns how files of the store can be opened that are there. */
@@ -349,7 +383,7 @@ final class FolderLock implements Closeable {
     System.getProperties().remove(CLAIM + file.identity(), holder);
   }
 
-  private static void close(@org.jspecify.annotations.Nullable DiskFile file) {
+  private static void close(@Nullable DiskFile file) {
     try {
       if (file != null) {
         file.close();

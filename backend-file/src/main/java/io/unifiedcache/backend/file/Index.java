@@ -37,6 +37,9 @@ final class Index {
   /** Segments of lower numbers have been used. */
   private int nextSegment = 1;
 
+  /** The latest generation of any object that there has been, as far as it is known. */
+  private volatile long latestGeneration;
+
   private long liveBytes;
   private long lingeringBytes;
   private long keyBytes;
@@ -105,16 +108,10 @@ final class Index {
   /** Applies what the log says. */
   void apply(LogEntry entry) {
     switch (entry) {
-      case LogEntry.Put put ->
-          addRead(
-              new StoredObject(
-                  put.key(),
-                  put.generation(),
-                  put.segment(),
-                  put.offset(),
-                  put.headerBytes(),
-                  put.size(),
-                  put.stored()));
+      case LogEntry.Put put -> {
+        noteGeneration(put.generation());
+        addRead(put.object());
+      }
       case LogEntry.Remove remove -> {
         StoredObject object = live.get(remove.key());
         if (object != null && object.generation == remove.generation()) {
@@ -145,7 +142,10 @@ final class Index {
           }
         }
       }
-      case LogEntry.NextSegment next -> useNumber(next.segment() - 1);
+      case LogEntry.NextSegment next -> {
+        useNumber(next.segment() - 1);
+        noteGeneration(next.generation());
+      }
       case LogEntry.Touch touch -> {
         StoredObject object = live.get(touch.key());
         if (object != null) {
@@ -162,6 +162,19 @@ final class Index {
   /** Returns the lowest number that no segment has ever had. */
   int nextSegment() {
     return nextSegment;
+  }
+
+  /**
+   * Returns the latest generation of any object that there has been, as far as it is known. Any
+   * thread may ask.
+   */
+  long latestGeneration() {
+    return latestGeneration;
+  }
+
+  /** Lets the objects of later puts have later generations. */
+  void noteGeneration(long generation) {
+    latestGeneration = Generations.later(latestGeneration, generation);
   }
 
   /** Lets no other segment have this number. */
@@ -198,6 +211,7 @@ final class Index {
       // No right log says this; the later one is as good as the earlier.
       retire(before);
     }
+    noteGeneration(object.generation);
     object.live = true;
     live.put(object.key, object);
     recency.add(object);
@@ -207,8 +221,9 @@ final class Index {
 
   /** Adds an object of which a log tells; one that overlaps with what is here is none. */
   private void addRead(StoredObject object) {
-    StoredObject doubted = inDoubt.remove(object.generation);
-    if (doubted != null) {
+    StoredObject doubted = inDoubt.get(object.generation);
+    if (doubted != null && doubted.key.equals(object.key)) {
+      inDoubt.remove(object.generation);
       add(doubted);
     } else if (!extents.owns(object.segment)
         || extents.take(object.segment, object.offset, object.extentBytes())) {
@@ -263,6 +278,7 @@ final class Index {
       object = next;
     }
     useNumber(other.nextSegment - 1);
+    noteGeneration(other.latestGeneration);
     segments.keySet().removeIf(segment -> !other.segments.containsKey(segment));
     other.segments.forEach(
         (number, segment) ->
@@ -300,7 +316,7 @@ final class Index {
   /** Returns all that a log has to say for an equal index. */
   List<LogEntry> snapshot() {
     List<LogEntry> entries = new ArrayList<>(1 + segments.size() + live.size());
-    entries.add(new LogEntry.NextSegment(nextSegment));
+    entries.add(new LogEntry.NextSegment(nextSegment, latestGeneration));
     segments.forEach(
         (number, segment) ->
             entries.add(new LogEntry.Segment(number, segment.bytes(), segment.writer())));

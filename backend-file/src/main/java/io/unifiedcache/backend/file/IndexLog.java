@@ -99,6 +99,20 @@ final class IndexLog implements Closeable {
     }
   }
 
+  /**
+   * Returns the store that a log is of; null if its header is not right.
+   *
+   * @param header its first bytes, {@link #HEADER_BYTES} or fewer where it has no more
+   */
+  static @Nullable UUID storeOf(ByteBuffer header, long number) {
+    ByteBuffer bytes = header.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    if (bytes.remaining() < HEADER_BYTES) {
+      return null;
+    }
+    UUID store = new UUID(bytes.getLong(24), bytes.getLong(32));
+    return bytes.equals(header(number, store)) ? store : null;
+  }
+
   private static ByteBuffer header(long number, UUID store) {
     ByteBuffer header = ByteBuffer.allocateDirect(HEADER_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     header.putLong(MAGIC).putInt(Superblock.VERSION).putInt(HEADER_BYTES).putLong(number);

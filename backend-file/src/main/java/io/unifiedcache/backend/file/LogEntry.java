@@ -33,6 +33,11 @@ sealed interface LogEntry {
           object.size,
           object.stored);
     }
+
+    /** Returns the object. */
+    StoredObject object() {
+      return new StoredObject(key, generation, segment, offset, headerBytes, size, stored);
+    }
   }
 
   /** An object is gone, because somebody removed it or because its room was needed. */
@@ -47,8 +52,11 @@ sealed interface LogEntry {
   /** A segment file, and whatever was in it, is gone. */
   record Gone(int segment) implements LogEntry {}
 
-  /** Segments of lower numbers have been used: those that are not named are gone. */
-  record NextSegment(int segment) implements LogEntry {}
+  /**
+   * What has been used: segments of lower numbers, of which those that are not named are gone, and
+   * generations up to one, whose objects are gone unless they are named.
+   */
+  record NextSegment(int segment, long generation) implements LogEntry {}
 
   /** An object was used lately. */
   record Touch(ObjectKey key) implements LogEntry {}
@@ -92,7 +100,8 @@ sealed interface LogEntry {
               .putLong(segment.bytes)
               .putLong(segment.writer);
       case Gone gone -> target.put(GONE).putInt(gone.segment);
-      case NextSegment next -> target.put(NEXT_SEGMENT).putInt(next.segment);
+      case NextSegment next ->
+          target.put(NEXT_SEGMENT).putInt(next.segment).putLong(next.generation);
       case Touch touch -> {
         target.put(TOUCH);
         write(target, touch.key.value());
@@ -163,7 +172,7 @@ sealed interface LogEntry {
         return Segments.isNumber(gone.segment) ? gone : null;
       }
       case NEXT_SEGMENT -> {
-        NextSegment next = new NextSegment(source.getInt());
+        NextSegment next = new NextSegment(source.getInt(), source.getLong());
         return next.segment > 0 && Segments.isNumber(next.segment - 1) ? next : null;
       }
       case TOUCH -> {

@@ -1,5 +1,6 @@
 package io.unifiedcache.backend.file;
 
+import io.unifiedcache.api.CacheException;
 import io.unifiedcache.api.Deadline;
 import io.unifiedcache.api.FailureCode;
 import io.unifiedcache.api.store.StoreContext;
@@ -11,14 +12,19 @@ import io.unifiedcache.api.store.Verification.Remedy;
 import io.unifiedcache.backend.file.ExtentCheck.Damage;
 import io.unifiedcache.backend.file.ExtentCheck.Seen;
 import io.unifiedcache.backend.file.Job.LateException;
+import io.unifiedcache.backend.file.SharedLog.NoLogException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What an operator asks of a store in segments.
@@ -79,12 +85,121 @@ final class SegmentMaintenance implements StoreMaintenance {
   @Override
   public Verification verify(boolean repair, Consumer<Finding> each, Deadline by) {
     try (Errand errand = new Errand(ioThreads, context, by)) {
-      FileEngine engine = open(errand);
-      Verifying verifying = new Verifying(errand, engine, repair, each);
-      verifying.log();
+      Seeing index = errand.run(job -> index(repair, job));
+      index.finding().ifPresent(each);
+      int findings = index.finding().isPresent() ? 1 : 0;
+      if (!index.opens()) {
+        return new Verification(0, 0, 0, findings);
+      }
+      Verifying verifying = new Verifying(errand, open(errand), repair, each);
+      verifying.findings = findings;
       verifying.objects();
       return verifying.done();
     }
+  }
+
+  /**
+   * What was seen of the index.
+   *
+   * @param opens whether the store can be opened
+   */
+  private record Seeing(Optional<Finding> finding, boolean opens) {}
+
+  /** Looks whether the index tells of all that is in the files, and rebuilds it if it is to. */
+  private Seeing index(boolean repair, Job job) throws IOException, LateException {
+    boolean isLogWhole = false;
+    UUID store = null;
+    CacheException problem = null;
+    try {
+      FileEngine engine = Engines.look(disk, folder, exclusive, context.instance(), job);
+      try {
+        store = engine.log().store();
+        isLogWhole = engine.log().unreadableBytes(job) == 0;
+        if (isLogWhole && !Salvage.mayFind(disk, engine)) {
+          return new Seeing(Optional.empty(), true);
+        }
+      } finally {
+        Engines.close(engine);
+      }
+    } catch (CacheException e) {
+      if (!isLostIndex(e.getCause())) {
+        throw e;
+      }
+      problem = e;
+    } catch (NoLogException e) {
+      // The one that was found goes on in one that cannot be read.
+      problem = Engines.unusable(folder, e);
+    }
+    Path root = folder.toRealPath();
+    boolean opens = problem == null;
+    boolean isDamaged = problem != null && !(problem.getCause() instanceof NoLogException);
+    if (store == null && !isDamaged) {
+      store = storeOf(root);
+    }
+    Salvage seen = Salvage.of(disk, root, store, isLogWhole, job);
+    if (problem != null && !seen.isStore()) {
+      throw problem;
+    }
+    if (!isDamaged && !seen.hasNewIndex() && !(repair && seen.hasSpareNames())) {
+      return new Seeing(Optional.empty(), opens);
+    }
+    String cause = isDamaged ? "its file " + Superblock.NAME + " is missing or damaged" : "";
+    if (!repair) {
+      return new Seeing(
+          Optional.of(lost(cause, seen, "can be brought back by a repair", Remedy.NONE)), opens);
+    }
+    try (FolderLock lock = Engines.lockToRepair(disk, root, context.instance())) {
+      Salvage salvage =
+          Salvage.of(
+              disk, root, lock.isDamaged() ? null : lock.store(), /* isLogWhole= */ false, job);
+      boolean isFound = lock.isDamaged() || salvage.hasNewIndex();
+      salvage.write(lock);
+      return new Seeing(
+          isFound
+              ? Optional.of(lost(cause, salvage, "were brought back", Remedy.MENDED))
+              : Optional.empty(),
+          true);
+    } catch (CacheException e) {
+      if (!opens || e.code() != FailureCode.BUSY) {
+        throw e;
+      }
+      return new Seeing(
+          Optional.of(
+              lost(
+                  cause,
+                  seen,
+                  "can be brought back once nobody else has the store open: " + e.getMessage(),
+                  Remedy.NONE)),
+          true);
+    }
+  }
+
+  private static boolean isLostIndex(@Nullable Throwable cause) {
+    return cause instanceof NoLogException
+        || cause instanceof Superblock.DamagedException
+        || cause instanceof Superblock.MissingException;
+  }
+
+  /** Returns which store it is, of one that nobody in this JVM has open. */
+  private UUID storeOf(Path root) throws IOException {
+    Object identity = disk.identity(root.resolve(Superblock.NAME));
+    if (identity == null) {
+      throw new Superblock.MissingException();
+    }
+    try (FolderLock lock =
+        FolderLock.acquire(
+            disk, root, identity, exclusive, context.instance(), FolderLock.Purpose.LOOK)) {
+      return lock.store();
+    }
+  }
+
+  private static Finding lost(String cause, Salvage salvage, String verb, Remedy remedy) {
+    String causes =
+        Stream.of(cause, salvage.causes())
+            .filter(each -> !each.isEmpty())
+            .collect(Collectors.joining("; "));
+    return new Finding(
+        Optional.empty(), FailureCode.CORRUPT, causes + ": " + salvage.outcome(verb), remedy);
   }
 
   private FileEngine open(Errand errand) {
@@ -120,7 +235,7 @@ final class SegmentMaintenance implements StoreMaintenance {
       this.engine = engine;
       this.repair = repair;
       this.each = each;
-      this.check = new ExtentCheck(engine.files());
+      this.check = new ExtentCheck(engine.files()::file);
     }
 
     Verification done() {
@@ -130,29 +245,6 @@ final class SegmentMaintenance implements StoreMaintenance {
     private void tell(Finding finding) {
       findings++;
       each.accept(finding);
-    }
-
-    /** Looks at the end of the log. */
-    void log() {
-      long unreadable = errand.run(job -> engine.log().unreadableBytes(job));
-      if (unreadable == 0) {
-        return;
-      }
-      String name = engine.log().fileName();
-      if (repair) {
-        errand.run(
-            job -> {
-              engine.repairLog(job);
-              return Boolean.TRUE;
-            });
-      }
-      tell(
-          new Finding(
-              Optional.empty(),
-              FailureCode.CORRUPT,
-              "%s ends with %,d bytes that cannot be read, as of a crash; what they said is lost"
-                  .formatted(name, unreadable),
-              repair ? Remedy.DROPPED : Remedy.NONE));
     }
 
     /** Checks the objects, round by round. */

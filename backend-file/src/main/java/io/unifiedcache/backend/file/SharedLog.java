@@ -124,9 +124,9 @@ final class SharedLog implements Closeable {
         return found;
       }
     }
-    throw new IOException(
-        "none of its index logs can be read, so that its objects are lost: whoever opens the"
-            + " store begins a new one");
+    throw new NoLogException(
+        "none of its index logs can be read: a repair (verify --repair) rebuilds the index from its"
+            + " segments; whoever opens the store before sets all aside and begins a new one");
   }
 
   /** Finds the log that all follow, or begins one. */
@@ -174,7 +174,8 @@ final class SharedLog implements Closeable {
     if (segments > 0) {
       LOG.error(
           "no index log of {} can be read, so that it is not known what is in its {} segments: they"
-              + " are kept as {}* and no store reads them",
+              + " are kept as {}* and no store reads them, until verify --repair brings back what"
+              + " is sound",
           root,
           segments,
           FileNames.setAside("segment-"));
@@ -335,7 +336,7 @@ final class SharedLog implements Closeable {
         return clean[0];
       }
     }
-    throw new NoLogException(root);
+    throw new NoLogException("there is no index log in " + root);
   }
 
   /** Reads all that the logs say; null if one of them went away meanwhile, or there is none. */
@@ -638,11 +639,11 @@ final class SharedLog implements Closeable {
   }
 
   /** There is no log that could be followed. */
-  private static final class NoLogException extends IOException {
+  static final class NoLogException extends IOException {
     private static final long serialVersionUID = 1;
 
-    NoLogException(Path root) {
-      super("there is no index log in " + root);
+    NoLogException(String message) {
+      super(message);
     }
   }
 
@@ -724,6 +725,10 @@ final class SharedLog implements Closeable {
     long number = log.number() + 1;
     Path path = root.resolve(FileNames.log(number));
     Path temporary = root.resolve(FileNames.log(number) + FileNames.TEMPORARY);
+    // One that was begun and never taken into use is replaced, but not one that cannot be read.
+    if (disk.size(path) >= 0) {
+      deleteOld(number);
+    }
     try {
       long end =
           IndexLog.write(disk, temporary, number, store, snapshot.iterator(), /* flush= */ true);

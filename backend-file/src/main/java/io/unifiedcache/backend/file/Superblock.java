@@ -19,7 +19,7 @@ final class Superblock {
   static final String NAME = "unified-cache.store";
 
   /** Raised with every change that another program could misunderstand. */
-  static final int VERSION = 2;
+  static final int VERSION = 3;
 
   /** The bytes of the file, of which the first {@link #BYTES} are the superblock. */
   static final int FILE_BYTES = 8192;
@@ -39,10 +39,10 @@ final class Superblock {
   static UUID store(ByteBuffer block) throws IOException {
     ByteBuffer bytes = block.duplicate().order(ByteOrder.LITTLE_ENDIAN);
     if (bytes.limit() < BYTES || bytes.getLong(0) != MAGIC) {
-      throw new IOException("its file " + NAME + " is none of a unified-cache store");
+      throw new DamagedException("its file " + NAME + " is none of a unified-cache store");
     }
     if (bytes.getInt(BYTES - 4) != sum(bytes)) {
-      throw new IOException(
+      throw new DamagedException(
           "its file " + NAME + " is damaged, or of a format that this program does not know");
     }
     int version = bytes.getInt(8);
@@ -50,6 +50,24 @@ final class Superblock {
       throw new UnknownVersionException(version);
     }
     return new UUID(bytes.getLong(16), bytes.getLong(24));
+  }
+
+  /** The file does not say what it has to. */
+  static final class DamagedException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    DamagedException(String message) {
+      super(message);
+    }
+  }
+
+  /** There is no such file. */
+  static final class MissingException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    MissingException() {
+      super("it is no unified-cache store: it has no file " + NAME);
+    }
   }
 
   /** A store has a format that this program does not know. */
@@ -70,11 +88,31 @@ final class Superblock {
    * here.
    */
   static void create(Disk disk, Path root) throws IOException {
-    UUID store = UUID.randomUUID();
-    ByteBuffer file = ByteBuffer.allocateDirect(FILE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    create(disk, root, content(UUID.randomUUID(), FILE_BYTES));
+  }
+
+  /**
+   * Gives a directory that has lost its superblock a damaged one, which can be locked and {@link
+   * #restore restored}, unless another process is first.
+   */
+  static void createDamaged(Disk disk, Path root) throws IOException {
+    create(disk, root, ByteBuffer.allocateDirect(FILE_BYTES));
+  }
+
+  /** Makes a damaged file the superblock of a store; texts for people in it stay. */
+  static void restore(DiskFile file, UUID store) throws IOException {
+    file.writeFully(content(store, FolderLock.TEXTS), 0);
+    file.force();
+  }
+
+  private static ByteBuffer content(UUID store, int bytes) {
+    ByteBuffer file = ByteBuffer.allocateDirect(bytes).order(ByteOrder.LITTLE_ENDIAN);
     file.putLong(0, MAGIC).putInt(8, VERSION);
     file.putLong(16, store.getMostSignificantBits()).putLong(24, store.getLeastSignificantBits());
-    file.putInt(BYTES - 4, sum(file));
+    return file.putInt(BYTES - 4, sum(file));
+  }
+
+  private static void create(Disk disk, Path root, ByteBuffer file) throws IOException {
     String unique = String.format(Locale.ROOT, ".%016x", ThreadLocalRandom.current().nextLong());
     Path temporary = root.resolve(NAME + unique + FileNames.TEMPORARY);
     Path name = root.resolve(NAME);

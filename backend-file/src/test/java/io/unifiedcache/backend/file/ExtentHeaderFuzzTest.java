@@ -7,11 +7,15 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Whatever the header of an extent says, it is read within its bytes, or is none. */
 class ExtentHeaderFuzzTest {
+  private static final int SEGMENT = 3;
+  private static final long OFFSET = 256;
+
   /** Reads the bytes as a header, and as one whose length and checksum are right. */
   @MethodSource("headers")
   @FuzzTest
@@ -25,6 +29,7 @@ class ExtentHeaderFuzzTest {
           .putInt(0, ExtentHeader.MAGIC)
           .putInt(4, header.capacity());
       CRC32C sum = new CRC32C();
+      sum.update(ByteBuffer.allocate(16).putLong(SEGMENT).putLong(OFFSET).flip());
       sum.update(fields);
       expectHeaderOrNull(header.put(fields).putInt((int) sum.getValue()).flip());
     }
@@ -32,10 +37,12 @@ class ExtentHeaderFuzzTest {
 
   private static void expectHeaderOrNull(ByteBuffer source) {
     int bytes = source.remaining();
-    ExtentHeader header = ExtentHeader.read(source);
+    ExtentHeader header = ExtentHeader.read(source, SEGMENT, OFFSET);
     if (header != null) {
-      // A header has 36 bytes and a key besides its checksums.
-      assertThat(header.sums().length).isLessThanOrEqualTo((bytes - 37) / 4);
+      // A header has 52 bytes and a key besides its checksums.
+      assertThat(header.sums().length).isLessThanOrEqualTo((bytes - 53) / 4);
+      StoredObject object = header.objectAt(SEGMENT, OFFSET);
+      assertThat(object == null || header.isOf(object)).isTrue();
       assertThat(header.blockBytes())
           .matches(block -> block == 0 || block >= ExtentHeader.LEAST_BLOCK);
     }
@@ -59,12 +66,10 @@ class ExtentHeaderFuzzTest {
     byte[] key = ExtentHeader.utf8(Stores.key("key/ä"));
     int headerBytes = ExtentHeader.bytes(key.length, size, blockBytes);
     ByteBuffer target = ByteBuffer.allocate(headerBytes);
-    ExtentHeader.write(
-        target,
-        new StoredObject(Stores.key("key/ä"), 5, 3, 256, headerBytes, size, 1_700_000_000),
-        key,
-        blockBytes,
-        new int[(int) ExtentHeader.sums(size, blockBytes)]);
+    StoredObject object =
+        new StoredObject(Stores.key("key/ä"), 5, SEGMENT, OFFSET, headerBytes, size, 1_700_000_000);
+    object.know(blockBytes, new int[(int) ExtentHeader.sums(size, blockBytes)]);
+    ExtentHeader.write(target, object, new UUID(1, 2));
     return target.array();
   }
 }

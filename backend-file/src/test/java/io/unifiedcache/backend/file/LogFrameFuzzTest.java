@@ -62,6 +62,7 @@ class LogFrameFuzzTest {
             new LogEntry.Remove(Stores.key("key/ä"), 5, /* evicted= */ true),
             new LogEntry.Clear("key/"),
             new LogEntry.Gone(3),
+            new LogEntry.NextSegment(4, 5),
             new LogEntry.Continued(8, 48));
     return Stream.concat(all.stream().map(List::of), Stream.of(all))
         .map(entries -> bytes(LogFrame.of(entries, LOG, POSITION)))

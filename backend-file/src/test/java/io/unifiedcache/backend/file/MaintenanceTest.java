@@ -309,7 +309,7 @@ class MaintenanceTest {
   }
 
   @Test
-  void looking_whereNoLogCanBeRead_isRefused() throws IOException {
+  void looking_whereNoLogCanBeRead_isAFindingOrRefused() throws IOException {
     try (FileStore store = Stores.open(root())) {
       Stores.putOk(store, "key", new byte[10]);
     }
@@ -318,7 +318,11 @@ class MaintenanceTest {
         Files.delete(log);
       }
     }
-    assertThatThrownBy(() -> verify(false)).hasMessageContaining("none of its index logs");
+    assertThat(verify(false)).isEqualTo(new Verification(0, 0, 0, 1));
+    assertThat(findings.getFirst().message()).contains("there is no index log");
+    assertThatThrownBy(() -> maintenance(Map.of()).stat(item -> {}, Stores.soon()))
+        .hasMessageContaining("none of its index logs")
+        .hasMessageContaining("verify --repair");
   }
 
   @Test
