@@ -301,7 +301,9 @@ class PowerLossTest {
         for (int i = 0; i < keys.size(); i++) {
           Known known = known(keys.get(i));
           if (result.status(i) == ObjectStatus.OK) {
-            known.possible.clear();
+            if (flush) {
+              known.possible.clear();
+            }
             known.possible.add(number);
             known.acknowledged = number;
           } else if (result.status(i) == ObjectStatus.PRESENT) {
