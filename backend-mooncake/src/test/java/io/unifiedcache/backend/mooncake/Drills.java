@@ -42,7 +42,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -60,6 +59,7 @@ abstract class Drills {
   private static final int OBJECTS = DrillObjects.COUNT;
   private static final Duration DEADLINE = DrillObjects.DEADLINE;
   private static final long MEMORY = 64 << 20;
+  private static final int LARGE = 8 << 20;
 
   /** SIGHUP, SIGINT, SIGUSR1 and SIGTERM, as bits of a mask. */
   private static final long SIGNALS = 1 | 1 << 1 | 1 << 9 | 1 << 14;
@@ -145,20 +145,32 @@ abstract class Drills {
   }
 
   @Test
-  void segmentIsFull_putsFailAndSucceedAgainOnceLeasesAreOver() {
+  void segmentIsFullOfLeasedObjects_putsFailUntilOneIsRemoved() throws Exception {
+    try (MooncakeCluster small = MooncakeCluster.withLeases(600_000).segment(MEMORY)) {
+      small.start();
+      try (CacheStore store = open(small.settings(client), StoreContext.of("mooncake-full"))) {
+        // All that was put is leased, so that nothing can be evicted.
+        BatchResult last = BatchResult.all(1, ObjectStatus.OK);
+        for (int i = 0; i <= MEMORY / LARGE && last.isOk(0); i++) {
+          last = store.put(List.of(put("full-" + i, 1, LARGE)), soon());
+        }
+        assertThat(last.status(0)).isEqualTo(ObjectStatus.FAILED);
+        assertThat(last.failure(0).code()).isEqualTo(FailureCode.NO_SPACE);
+        assertThat(store.remove(List.of(key("full-0")), /* evenIfLeased= */ true, soon()).isOk(0))
+            .isTrue();
+        small.await(
+            "there is room again", () -> store.put(List.of(put("more", 1, LARGE)), soon()).isOk(0));
+      }
+    }
+  }
+
+  @Test
+  void segmentIsFull_putsSucceedOnceLeasesAreOver() {
     CacheStore store = open();
-    AtomicInteger count = new AtomicInteger();
-    // All that was just put is leased, so that nothing can be evicted at first.
-    CLUSTER.await(
-        "there is no room",
-        () -> {
-          BatchResult result =
-              store.put(List.of(put("full-" + count.incrementAndGet(), 1, 8 << 20)), soon());
-          return result.status(0) == ObjectStatus.FAILED
-              && result.failure(0).code() == FailureCode.NO_SPACE;
-        });
-    CLUSTER.await(
-        "there is room again", () -> store.put(List.of(put("more", 1, 8 << 20)), soon()).isOk(0));
+    for (int i = 0; i <= MEMORY / LARGE; i++) {
+      PutOp put = put("over-" + i, 1, LARGE);
+      CLUSTER.await("there is room", () -> store.put(List.of(put), soon()).isOk(0));
+    }
   }
 
   @Test
