@@ -290,8 +290,13 @@ class StuckTest {
           @Override
           void before(String step) {
             Arena arena = step.startsWith("write segment-") ? closing.getAndSet(null) : null;
-            if (arena != null) {
-              arena.close();
+            while (arena != null && arena.scope().isAlive()) {
+              try {
+                arena.close();
+              } catch (IllegalStateException e) {
+                // Another thread is taking a checksum there just now.
+                Thread.onSpinWait();
+              }
             }
           }
         };
