@@ -1,6 +1,6 @@
 """Checks by name which tests a run of Maven has skipped.
 
-    skipped.py without|with LIST FOLDER
+    skipped.py without|with LIST DIRECTORY
 
 LIST names classes of tests, each on a line after the optional part that it needs. After a run without
 the parts each of them has skipped tests, and after a run with them none has. What other classes skip,
@@ -24,14 +24,14 @@ def read_list(path):
     return classes
 
 
-def read_reports(folder):
+def read_reports(directory):
     """Returns the numbers of tests and of skipped ones, by class.
 
     The report of a class that is skipped as a whole has no test.
     """
     run = {}
     for kind in ("surefire", "failsafe"):
-        for report in pathlib.Path(folder).glob(f"**/target/{kind}-reports/TEST-*.xml"):
+        for report in pathlib.Path(directory).glob(f"**/target/{kind}-reports/TEST-*.xml"):
             suite = xml.parse(report).getroot()
             if suite.find("testcase") is None:
                 run[suite.get("name").split(".")[-1]] = (1, 1)
@@ -46,8 +46,8 @@ def read_reports(folder):
     return run
 
 
-def main(mode, list_path, folder):
-    optional, run = read_list(list_path), read_reports(folder)
+def main(mode, list_path, directory):
+    optional, run = read_list(list_path), read_reports(directory)
     wrong = []
     for name, part in sorted(optional.items()):
         tests, skipped = run.get(name, (0, 0))

@@ -38,9 +38,9 @@ public interface StoreMaintenance {
    * With it, whatever reading would say {@code CORRUPT} or ABSENT of is set aside or dropped, so
    * that its key is absent and can be stored anew; what cannot be read for another reason, such as
    * permissions, is left, since it may be good. Where the store no longer knows what is in its
-   * files, it learns it from them, as far as they prove it; nobody else may have it open then, and
-   * an object that had been removed may be there again where nothing says so any more. Objects are
-   * not used by this in the sense of eviction.
+   * files, it learns it from them, as far as they prove it. No process may have the store open
+   * then, and an object that had been removed may be there again if no file says any more that it
+   * was. For eviction, objects are not used by this.
    *
    * @param each is told of whatever is not as it should be
    */

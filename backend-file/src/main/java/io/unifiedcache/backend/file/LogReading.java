@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * What a log says as far as it can be read, before and behind bytes that cannot, and what it does
  * not say.
  *
- * <p>For one thread, and for logs that nobody changes meanwhile.
+ * <p>Used by one thread, on logs that do not change meanwhile.
  */
 final class LogReading {
-  private static final int MOST_FRAME_BYTES = LogFrame.HEADER_BYTES + LogFrame.MOST_BYTES;
+  private static final int MAX_FRAME_BYTES = LogFrame.HEADER_BYTES + LogFrame.MOST_BYTES;
 
   /** What was removed at once, and the latest generation that there was then. */
   private record Cleared(String prefix, long latest) {}
@@ -211,7 +211,7 @@ final class LogReading {
       this.file = file;
       length = file.length();
       begin = from;
-      long most = Math.min(Math.max(0, length - from), 2L * MOST_FRAME_BYTES);
+      long most = Math.min(Math.max(0, length - from), 2L * MAX_FRAME_BYTES);
       bytes = ByteBuffer.allocateDirect((int) most).order(ByteOrder.LITTLE_ENDIAN).limit(0);
     }
 
@@ -219,7 +219,7 @@ final class LogReading {
      * Returns the bytes from a position on: those of the largest frame, where there are so many.
      */
     ByteBuffer at(long position) throws IOException {
-      long end = Math.min(position + MOST_FRAME_BYTES, length);
+      long end = Math.min(position + MAX_FRAME_BYTES, length);
       if (position < begin || end > begin + bytes.limit()) {
         begin = position;
         bytes.clear().limit((int) Math.min(bytes.capacity(), length - position));

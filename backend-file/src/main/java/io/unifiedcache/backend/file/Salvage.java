@@ -31,9 +31,9 @@ import org.jspecify.annotations.Nullable;
  * the rest an extent is taken if its header is right for the store and for its place, and its bytes
  * have the checksums in it; of two for one key the later one is.
  *
- * <p>To look changes nothing, and may be done beside open stores. To {@link #write} is for who has
- * the store alone: whatever ends it, the store is as it was before or as it is to be, and the next
- * try finds what this one did.
+ * <p>To look changes nothing, and may be done beside open stores. {@link #write} needs the store
+ * for itself: whatever ends it, the store is as it was before or as it is to be, and the next try
+ * finds what this one did.
  */
 final class Salvage {
   /** Why an extent is not taken. */
@@ -244,7 +244,7 @@ final class Salvage {
       if (next == null) {
         return reading;
       } else if (next.log() <= number) {
-        // Nobody writes this: to follow it would never end.
+        // No store writes this: to follow it would never end.
         reading.miss(1);
         return reading;
       }
@@ -718,7 +718,7 @@ final class Salvage {
     disk.move(temporary, root.resolve(to));
   }
 
-  /** Removes names that are of no use any more; whoever opens the store could do without. */
+  /** Removes names that are of no use any more; a store can be opened with them, too. */
   private void tidy(boolean wroteIndex) throws IOException {
     if (wroteIndex) {
       List<String> read = new ArrayList<>();
